@@ -1,0 +1,1 @@
+"""The built-in rules, one module each; reached by entry point only."""

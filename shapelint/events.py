@@ -1,0 +1,300 @@
+"""What the interpreter tells the rules, in execution order.
+
+Events and values form a data-flow graph: a value knows the event that made it (`value.made_by`), an event knows
+its operands. Rules look back along it with `ancestors`, and forward by keeping what they saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from shapelint.shapes import Broadcast, line_up
+from shapelint.values import Function, Instance, Layer, Many, Tensor, Tuple, Union, Value, maker_of, tensors_in
+
+
+class Kind(Enum):
+    """What an operation does, for rules that care about families of operations."""
+
+    ELEMENTWISE = auto()  # broadcasts its tensor operands: arithmetic, comparison, where, exp
+    REDUCTION = auto()  # sum, mean, max, argmax, norm ...
+    CONTRACTION = auto()  # matmul, einsum, dot, tensordot
+    RESHAPE = auto()  # view, reshape, flatten, unflatten: row-major order is kept
+    LAYOUT = auto()  # transpose, permute, squeeze, unsqueeze, expand, repeat
+    JOINING = auto()  # cat, stack
+    INDEXING = auto()
+    NORMALISATION = auto()  # softmax, normalize: along an axis, shape kept
+    CREATION = auto()
+    RANDOM = auto()
+    LAYER = auto()  # the call of an nn.Module of the library
+    LOSS = auto()
+    CAST = auto()  # to, float, astype, numpy, from_numpy: shape kept
+    AUTOGRAD = auto()  # detach, backward, requires_grad_, item
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A piece of the source. `node` and `module` are the syntax tree's and opaque to rules."""
+
+    node: Any
+    module: Any
+    filename: str = ""
+
+    @property
+    def text(self) -> str:
+        """The source as the author wrote it, on one line."""
+        return " ".join(str(self.module.code_for_node(self.node)).split())
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """A call of a library operation, or an operator.
+
+    `name` is the op's canonical name ("mean", "sub", "linear"), `callee` how it was reached ("torch.mean"),
+    `arguments` its bound arguments by canonical name, `sites` where they stand in the source. `problem` says
+    why it can never work; the result is then unknown.
+    """
+
+    name: str
+    callee: str
+    kind: Kind
+    arguments: Mapping[str, Value]
+    result: Value  # without provenance; the flowing value has made_by = this event
+    site: Site
+    sites: Mapping[str, Site] = field(default_factory=dict)
+    problem: str | None = None
+    layer: Layer | None = None  # for LAYER and LOSS: the object that was called
+    regions: tuple[str, ...] = ()  # enclosing contexts, outermost first: "no_grad", "autocast" ...
+    explicit: frozenset[str] = frozenset()  # which arguments were written by the author
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return tuple(self.arguments.values())
+
+    @cached_property
+    def operands(self) -> tuple[Tensor, ...]:
+        """The tensors among the arguments, also inside lists, in order."""
+        return tuple(tensors_in(self.arguments.values()))
+
+    @cached_property
+    def broadcast(self) -> Broadcast | None:
+        """For an elementwise operation of two tensors: how they line up."""
+        if self.kind is not Kind.ELEMENTWISE or len(self.operands) != 2:
+            return None
+        return line_up(self.operands[0].shape, self.operands[1].shape)
+
+    def name_of(self, operand: Value, fallback: str = "the operand") -> str:
+        """The author's own words for an operand: the source of the argument it came in by."""
+        for name, value in self.arguments.items():
+            if value is operand and name in self.sites:
+                return self.sites[name].text
+            if isinstance(value, Tuple) and any(item is operand for item in value.items):
+                return self.sites[name].text if name in self.sites else fallback
+        return fallback
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """A value enters: a parameter, an attribute or a global that nothing is known of but its annotation."""
+
+    name: str
+    site: Site
+    annotation: str = ""
+    kind: str = "parameter"  # "parameter", "attribute", "item", "iteration", "import"
+    source: Value | None = None  # for attributes, items and iterations: of what
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return () if self.source is None else (self.source,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A call of something that is no library operation: a project's function, an unknown callee, an instance.
+
+    `result` is what came back. For project functions the events of the body come before.
+    """
+
+    callee: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+    result: Value
+    site: Site
+    regions: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (*self.args, *(value for _, value in self.kwargs), self.callee)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """Paths meet: the value is one of these."""
+
+    options: tuple[Value, ...]
+    site: Site
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return self.options
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meeting:
+    """A value meets a jaxtyping annotation: at a return, a call's argument, or an assignment.
+
+    `contradiction` says why it can never satisfy it; None where it does or may.
+    """
+
+    value: Value
+    annotation: str
+    place: str  # "return", "argument", "assignment"
+    name: str  # of the parameter or variable; the function for a return
+    site: Site
+    contradiction: str | None = None
+    function: str = ""
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """A value becomes an attribute, or enters a container that is one: self.layers = [...], self.heads[k] = ..."""
+
+    owner: Instance
+    attribute: str
+    value: Value  # what was stored; for a container's element: the element
+    site: Site
+    container: str | None = None  # "list", "tuple", "dict" when the value entered a plain container
+    method: str = ""  # the method in which it happens: "__init__", "forward"
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entered:
+    """The evaluation of a function begins. `owner` is self for methods, `at_call` whether a caller gave the values."""
+
+    function: Function
+    owner: Value | None
+    site: Site
+    at_call: bool = False
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Returned:
+    """A function returns a value (one event for each return statement reached)."""
+
+    function: Function
+    value: Value
+    site: Site
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """The evaluation of a function ends; `result` joins all its returns."""
+
+    function: Function
+    result: Value
+    site: Site
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A context is entered or left: no_grad, autocast, inference_mode, enable_grad."""
+
+    name: str
+    entered: bool
+    site: Site
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decorator:
+    """A decorator as resolved: canonical name ("jaxtyping.jaxtyped"), keywords by name, None for a bare one."""
+
+    name: str
+    site: Site
+    keywords: Mapping[str, Value] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A jaxtyping annotation as written: where, of what, and its shape string."""
+
+    name: str  # parameter, variable, or "return"
+    dtype: str  # "Float"
+    text: str  # "b t d"
+    site: Site  # the annotation's subscript
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declared:
+    """A function or class definition was met, with its decorators (outermost first) and annotations.
+
+    `kind` is "function", "method", "class" or "dataclass"; `bases` holds canonical names of library bases.
+    """
+
+    name: str
+    kind: str
+    decorators: tuple[Decorator, ...]
+    annotations: tuple[Annotation, ...]
+    site: Site
+    bases: frozenset[str] = frozenset()
+    future_annotations: bool = False
+    constants: frozenset[str] = frozenset()  # names of the module's constants (HIDDEN = 64)
+    values: tuple[Value, ...] = ()
+
+
+Event: TypeAlias = (
+    Operation | Input | Call | Joined | Meeting | Stored | Entered | Returned | Left | Region | Declared
+)  # fmt: skip
+
+
+def sources(event: Event) -> Iterator[Event]:
+    """The events that made the values this one works on."""
+    for value in _parts(event.values):
+        made_by = maker_of(value)
+        if made_by is not None:
+            yield made_by
+
+
+def _parts(values: Iterable[Value]) -> Iterator[Value]:
+    for value in values:
+        yield value
+        match value:
+            case Tuple(items=items):
+                yield from _parts(items)
+            case Many(item=item):
+                yield from _parts((item,))
+            case Union(options=options):
+                yield from _parts(options)
+
+
+def ancestors(event: Event, most: int = 2000) -> Iterator[Event]:
+    """Every event this one depends on, nearest first, each once; at most `most`."""
+    seen = {id(event)}
+    queue = [event]
+    for current in queue:
+        for source in sources(current):
+            if id(source) not in seen:
+                seen.add(id(source))
+                queue.append(source)
+                yield source
+        if len(seen) > most:
+            return

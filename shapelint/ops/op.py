@@ -1,0 +1,227 @@
+"""An op: a row that says how it is spelled, and a small pure function that says what it does to shapes.
+
+A shape function takes values by canonical parameter name and returns a Shape, a tuple of Shapes, or any Value.
+It raises `ShapeError` where the call can never work, and `Unknowable` where too little is known.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import TypeAlias
+
+from shapelint.dims import Dim, as_dim
+from shapelint.events import Kind
+from shapelint.values import Const, Float, Int, Many, Shape, Tensor, Tuple, Unknown, Value
+
+Result: TypeAlias = "Shape | tuple[Shape, ...] | Value"
+
+
+class ShapeError(Exception):
+    """The call can never work; the message says why, in the field's words."""
+
+
+class Unknowable(Exception):
+    """Too little is known of the arguments."""
+
+
+class GraphEffect(Enum):
+    """What an op does to the autograd graph (torch; stop_gradient in jax)."""
+
+    DIFFERENTIABLE = "differentiable"
+    ZERO_GRADIENT = "zero gradient"  # a graph whose gradient is zero: round, sign, floor
+    NO_GRAPH = "no graph"  # argmax, comparison, one_hot: the result has none
+    CUT = "cut"  # detach, numpy, item
+    REBUILD = "rebuild"  # torch.tensor(t), as_tensor([t, t]), Variable(t)
+    LEAF = "leaf"  # nn.Parameter, requires_grad_()
+
+
+DtypeRule: TypeAlias = "str | Callable[[Mapping[str, Value], str | None], str | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation under all its spellings.
+
+    Each spelling is a library's signature with the library's own parameter names: "torch.mean(input, dim, keepdim)".
+    SYNONYMS maps them to the parameter names of `shape`; names it does not take are ignored. `*size` collects
+    positional arguments into a Tuple, or takes a single tuple or list as it is. A method needs a spelling of
+    its own only if it differs from the function's with the tensor first: torch.Tensor.mean is found by torch.mean,
+    numpy.ndarray.mean by numpy.mean, jax.Array.mean by jax.numpy.mean, and `add_` by `add`.
+    """
+
+    name: str
+    shape: Callable[..., Result]
+    spellings: tuple[str, ...]
+    kind: Kind = Kind.OTHER
+    dtype: DtypeRule = "promote"  # "promote", "same", "bool", "index", "float", a dtype, or a function
+    graph: GraphEffect = GraphEffect.DIFFERENTIABLE
+    inputs: str = ""  # for layers and losses: the parameters of the call, the spelling being the constructor's
+
+
+SYNONYMS: Mapping[str, str] = {
+    "input": "x",
+    "self": "x",
+    "a": "x",
+    "x1": "x",
+    "array": "x",
+    "arr": "x",
+    "operand": "x",
+    "axis": "dim",
+    "axes": "dim",
+    "keepdims": "keepdim",
+    "other": "y",
+    "b": "y",
+    "x2": "y",
+    "mat2": "y",
+    "vec2": "y",
+    "tensor2": "y",
+    "newshape": "shape",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """One library signature: parameter names in canonical form, in order."""
+
+    callee: str  # "torch.mean"
+    op: Op
+    positional: tuple[str, ...]
+    keywords: Mapping[str, str]  # every name the library knows -> canonical name
+    variadic: str | None = None
+    accepts: frozenset[str] = field(default_factory=frozenset)  # what the shape function takes
+
+
+def parse_spelling(op: Op, text: str) -> Spelling:
+    """Read "torch.mean(input, dim, *, dtype)"; the signature of `op.shape` decides which names arrive."""
+    callee, _, inside = text.partition("(")
+    accepts = frozenset(inspect.signature(op.shape).parameters)
+    positional: list[str] = []
+    keywords: dict[str, str] = {}
+    variadic: str | None = None
+    keyword_only = False
+    for part in (p.strip() for p in inside.rstrip(")").split(",")):
+        name = part.partition("=")[0].strip()
+        if not name or name == "/":
+            continue
+        if name == "*":
+            keyword_only = True
+            continue
+        if name.startswith("*"):
+            name = name[1:]
+            variadic, keyword_only = canonical(name, accepts), True
+        else:
+            canon = canonical(name, accepts)
+            if not keyword_only:
+                positional.append(canon)
+        keywords[name] = canonical(name, accepts)
+    return Spelling(callee, op, tuple(positional), keywords, variadic, accepts)
+
+
+def canonical(name: str, accepts: frozenset[str]) -> str:
+    return name if name in accepts else SYNONYMS.get(name, name)
+
+
+@cache
+def _parameters(function: Callable[..., Result]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
+
+
+def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> dict[str, Value]:
+    """Arguments by canonical name, in the order of the signature. Unknown keywords are kept under their own name.
+
+    Raises Unknowable when there are more positional arguments than the signature has.
+    """
+    bound: dict[str, Value] = dict(zip(spelling.positional, args))
+    rest = args[len(spelling.positional) :]
+    if rest or (spelling.variadic and spelling.variadic not in kwargs and len(args) >= len(spelling.positional)):
+        if spelling.variadic is None:
+            raise Unknowable(f"{spelling.callee} takes fewer positional arguments")
+        bound[spelling.variadic] = rest[0] if len(rest) == 1 and isinstance(rest[0], Tuple | Many) else Tuple(rest)
+    for name, value in kwargs.items():
+        bound[spelling.keywords.get(name, name)] = value
+    return bound
+
+
+# What shape functions ask of their arguments. Each raises Unknowable where the value is not known.
+
+
+def tensor(value: Value) -> Tensor:
+    """The value as a tensor; numbers and (nested) lists of numbers count as the arrays they become."""
+    match value:
+        case Tensor():
+            return value
+        case Int() | Float() | Const(value=bool() | complex()):
+            return Tensor(Shape(), graph=getattr(value, "graph", Tensor().graph))
+        case Unknown():
+            return Tensor(graph=value.graph)
+    raise Unknowable(f"{type(value).__name__} is no tensor")
+
+
+def integer(value: Value) -> int:
+    """A Python int that is known as a number."""
+    match value:
+        case Int(dim=dim) if dim.value is not None:
+            return dim.value
+        case Const(value=bool() as flag):
+            return int(flag)
+    raise Unknowable("not a known integer")
+
+
+def dimension(value: Value) -> Dim:
+    """An integer as a size, symbolic or not."""
+    match value:
+        case Int(dim=dim):
+            return dim
+        case Unknown(dim=Dim() as dim):
+            return dim
+        case Const(value=bool() as flag):
+            return as_dim(int(flag))
+    raise Unknowable("not an integer")
+
+
+def flag(value: Value) -> bool:
+    """A bool that is known."""
+    match value:
+        case Const(value=bool() as known):
+            return known
+        case Const(value=None):
+            return False
+        case Int(dim=dim) if dim.value is not None:
+            return bool(dim.value)
+    raise Unknowable("not a known bool")
+
+
+def integers(value: Value) -> tuple[int, ...]:
+    """One or several known ints: an axis or a tuple of axes."""
+    return tuple(map(integer, value.items)) if isinstance(value, Tuple) else (integer(value),)
+
+
+def dimensions(value: Value) -> tuple[Dim, ...]:
+    """One or several sizes: a shape argument."""
+    return tuple(map(dimension, value.items)) if isinstance(value, Tuple) else (dimension(value),)
+
+
+def is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def axis_index(index: int, shape: Shape) -> int:
+    """`index` counted from the front; ShapeError where this rank has no such axis, Unknowable without rank."""
+    rank = shape.rank
+    if rank is None:
+        raise Unknowable("rank not known")
+    if not -max(rank, 1) <= index < max(rank, 1):
+        raise AxisError(index, shape)
+    return index + rank if index < 0 else index
+
+
+class AxisError(ShapeError):
+    """`dim` that this rank does not have."""
+
+    def __init__(self, index: int, shape: Shape) -> None:
+        super().__init__(f"axis {index} of {shape}, which has {shape.rank} axes")
+        self.index = index

@@ -1,0 +1,94 @@
+"""Broadcasting of shapes: what two operands become, which axes stretch, and where they can never fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from itertools import zip_longest
+
+from shapelint.dims import ONE, Dim, Truth, broadcast_size, compare, differs_by_default
+from shapelint.values import Axis, Run, Shape
+
+
+def never_equal(a: Dim, b: Dim) -> bool:
+    """The two sizes can never be one size, or not with the defaults of the parameters they come from."""
+    return compare(a, b) is Truth.DIFFERENT or differs_by_default(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two axes lined up from the right; None where an operand certainly has no axis there."""
+
+    left: Axis | None
+    right: Axis | None
+
+    @property
+    def conflicts(self) -> bool:
+        if self.left is None or self.right is None or ONE in (self.left.size, self.right.size):
+            return False
+        return never_equal(self.left.size, self.right.size)
+
+    @property
+    def stretches_left(self) -> bool:
+        """The left operand is repeated along an axis of the right one."""
+        return (self.left is None or self.left.size == ONE) and self.right is not None and self.right.size != ONE
+
+    @property
+    def stretches_right(self) -> bool:
+        return Pair(self.right, self.left).stretches_left
+
+    @property
+    def axis(self) -> Axis:
+        """The axis of the result."""
+        left, right = self.left or self.right, self.right or self.left
+        assert left is not None and right is not None
+        if left.size == right.size:
+            return left if left.factors == right.factors or right.size == ONE else Axis(left.size)
+        if right.size == ONE:
+            return left
+        return right if left.size == ONE else Axis(broadcast_size(left.size, right.size))
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Two shapes lined up from the right; `pairs` are the lined-up axes, the last one rightmost."""
+
+    shape: Shape
+    pairs: tuple[Pair, ...]
+
+    @property
+    def conflict(self) -> Pair | None:
+        return next((pair for pair in self.pairs if pair.conflicts), None)
+
+    @property
+    def is_outer(self) -> bool:
+        """Each operand stretches the other: (n, 1) with (n,)."""
+        return any(p.stretches_left for p in self.pairs) and any(p.stretches_right for p in self.pairs)
+
+
+def line_up(a: Shape, b: Shape) -> Broadcast:
+    """The broadcast of two shapes."""
+    if a.run is None and b.run is None:
+        pairs = _pairs(a.head, b.head)
+        return Broadcast(Shape(tuple(p.axis for p in pairs)), pairs)
+    if a.run == b.run and len(a.head) == len(b.head) and len(a.tail) == len(b.tail):
+        head, tail = _pairs(a.head, b.head), _pairs(a.tail, b.tail)
+        return Broadcast(Shape(tuple(p.axis for p in head), a.run, tuple(p.axis for p in tail)), head + tail)
+    for long, short in ((a, b), (b, a)):
+        if short.run is None and len(short.head) <= len(long.tail):
+            pairs = _pairs(a.tail or a.head, b.tail or b.head) if short.head else ()
+            tail = tuple(p.axis for p in pairs) if pairs else long.tail
+            return Broadcast(Shape(long.head, long.run, tail), pairs)
+    left, right = a.tail if a.run else a.head, b.tail if b.run else b.head
+    known = min(len(left) if a.run else len(left), len(right))
+    pairs = _pairs(left[len(left) - known :], right[len(right) - known :])
+    return Broadcast(Shape((), Run("", (a, b)), tuple(p.axis for p in pairs)), pairs)
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape of an elementwise operation on operands of these shapes, if it is legal."""
+    return reduce(lambda a, b: line_up(a, b).shape, shapes)
+
+
+def _pairs(left: tuple[Axis, ...], right: tuple[Axis, ...]) -> tuple[Pair, ...]:
+    return tuple(Pair(x, y) for x, y in zip_longest(reversed(left), reversed(right)))[::-1]

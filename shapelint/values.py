@@ -1,0 +1,475 @@
+"""What the interpreter knows of a value, and nothing more.
+
+Values are frozen and compare by what is known of them; where a value comes from (`made_by`) does not count.
+Objects with state (instances, functions, classes) compare by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from shapelint.dims import Dim, Symbol, anonymous, as_dim, product, substitute
+
+if TYPE_CHECKING:
+    from shapelint.events import Event
+
+
+class Maker(Enum):
+    """Who made an axis of size 1: the evidence for bug against intent in a broadcast."""
+
+    LAYER = "layer"  # nn.Linear(h, 1), a convolution with one channel
+    KEEPDIM = "keepdim"
+    GATHER = "gather"
+    ANNOTATION = "annotation"
+    SLICE = "slice"  # x[:, :1]
+    RESHAPE = "reshape"  # reshape(-1, 1), view(n, 1)
+    INSERTED = "inserted"  # x[:, None], unsqueeze, expand_dims: intent
+    CREATED = "created"  # zeros(n, 1), randn(n, 1)
+    DATASET = "dataset"  # __getitem__ returned (1,), so that a batch is (b, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A size, the sizes it runs over in row-major order (empty: it is one piece), and who made a 1."""
+
+    size: Dim
+    factors: tuple[Dim, ...] = ()
+    maker: Maker | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return str(self.size)
+
+    @property
+    def parts(self) -> tuple[Dim, ...]:
+        return self.factors or (self.size,)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of axes of unknown number; equal only to itself. `*batch` of one function is one run."""
+
+    name: str = ""
+    scope: object = None
+
+    def __str__(self) -> str:
+        return f"*{self.name}" if self.name else "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Axes in order, with at most one run of unknown axes between `head` and `tail`.
+
+    Without a run every axis stands in `head`. (*, n) is Shape((), run, (n,)).
+    """
+
+    head: tuple[Axis, ...] = ()
+    run: Run | None = None
+    tail: tuple[Axis, ...] = ()
+
+    @property
+    def rank(self) -> int | None:
+        return len(self.head) if self.run is None else None
+
+    @property
+    def least_rank(self) -> int:
+        return len(self.head) + len(self.tail)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All axes of a shape of known rank; those that are known otherwise."""
+        return self.head + self.tail
+
+    @property
+    def sizes(self) -> tuple[Dim, ...]:
+        return tuple(axis.size for axis in self.axes)
+
+    def axis(self, index: int) -> Axis | None:
+        """The axis at a Python index, or None where it lies in the run or outside."""
+        if self.run is None:
+            return self.head[index] if -len(self.head) <= index < len(self.head) else None
+        side = self.head if index >= 0 else self.tail
+        return side[index] if -len(side) <= index < len(side) else None
+
+    def numel(self) -> Dim | None:
+        return product(self.sizes) if self.run is None else None
+
+    def __str__(self) -> str:
+        run = [str(self.run)] if self.run is not None else []
+        parts = [*map(str, self.head), *run, *map(str, self.tail)]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def shape_of(*sizes: Dim | Symbol | int, maker: Maker | None = None) -> Shape:
+    """A shape of known rank. `maker` is who made its axes of size 1."""
+    return Shape(tuple(Axis(as_dim(s), maker=maker) for s in sizes))
+
+
+class GraphState(Enum):
+    """How a value hangs on trainable parameters."""
+
+    UNKNOWN = "unknown"
+    CONST = "const"  # data, labels, masks: no trainable origin
+    GRAPH = "graph"  # attached: gradients flow to `origins`
+    CUT = "cut"  # would be attached to `origins`, were it not for the event `cut_by`
+    NUMBER = "number"  # a Python or NumPy number taken from a graph
+    LEAF = "leaf"  # a parameter or requires_grad tensor itself
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    state: GraphState = GraphState.UNKNOWN
+    origins: frozenset[object] = frozenset()  # modules, parameters, callees
+    cut_by: Event | None = field(default=None, compare=False)
+
+
+UNTRACKED = Graph()
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An array of torch, numpy or jax. `library` is None where only its use tells that it is one."""
+
+    shape: Shape = Shape((), Run())
+    dtype: str | None = None  # "float32"; or a class of them: "float", "int", "inexact" ...
+    library: str | None = None  # "torch", "numpy", "jax"
+    graph: Graph = UNTRACKED
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return str(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """A Python integer (or a size), as a polynomial."""
+
+    dim: Dim
+    graph: Graph = UNTRACKED
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A Python float, known or not."""
+
+    value: float | None = None
+    graph: Graph = UNTRACKED
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A Python constant that is neither int nor float: str, bytes, None, True, False, Ellipsis.
+
+    A bool that is not known is Const(None) never: it is Unknown.
+    """
+
+    value: str | bytes | bool | complex | Any | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    start: Value
+    stop: Value
+    step: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """A tuple or list whose elements are known one by one. `kind`: "tuple", "list", or a named tuple's name."""
+
+    items: tuple[Value, ...]
+    kind: str = "tuple"
+    fields: tuple[str, ...] = ()  # names of the elements, for named tuples and (values, indices)
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A sequence or iterable of `length` values that are all like `item`."""
+
+    item: Value
+    length: Dim | None = None
+    kind: str = "list"
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Dict:
+    """A dict; `items` are its constant keys, `other` is like every value whose key is not constant."""
+
+    items: tuple[tuple[object, Value], ...] = ()
+    other: Value | None = None
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+    def get(self, key: object) -> Value | None:
+        return next((value for k, value in self.items if k == key), self.other)
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A module, class or function of a library, by canonical dotted name: torch.nn.Linear."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """An object of a library class that is called later: nn.Linear(64, 1), nn.MSELoss(), nn.LSTM(...)."""
+
+    name: str  # "torch.nn.Linear"
+    config: Mapping[str, Value]
+    made_by: Event | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a value, not called yet: `x.mean`, `self.encode`."""
+
+    receiver: Value
+    name: str
+    function: Value | None = None  # the project's function, for instances
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """functools.partial, or a decorated callable with arguments in hand."""
+
+    callee: Value
+    args: tuple[Value, ...] = ()
+    kwargs: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function of the linted code: its syntax and the scope it closes over (both opaque here)."""
+
+    name: str
+    node: Any
+    scope: Any
+    owner: Class | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Class:
+    """A class of the linted code; `attributes` holds methods and class attributes."""
+
+    name: str
+    bases: tuple[Value, ...]
+    attributes: dict[str, Value]
+    node: Any = None
+    scope: Any = None
+
+    def ancestry(self) -> Iterator[Value]:
+        """This class, then its bases depth first; library bases appear as they are, cycles are cut."""
+        seen: set[int] = set()
+        stack: list[Value] = [self]
+        while stack:
+            current = stack.pop(0)
+            if id(current) in seen:
+                continue
+            seen.add(id(current))
+            yield current
+            if isinstance(current, Class):
+                stack[:0] = current.bases
+
+    def lookup(self, name: str) -> Value | None:
+        for ancestor in self.ancestry():
+            if isinstance(ancestor, Class) and name in ancestor.attributes:
+                return ancestor.attributes[name]
+        return None
+
+    def is_a(self, *names: str) -> bool:
+        """Whether a library class of one of these canonical names is among the bases."""
+        return any(isinstance(a, Library) and a.name in names for a in self.ancestry())
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """An object of a class of the linted code."""
+
+    cls: Class
+    attributes: dict[str, Value]
+    made_by: Event | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One of at most four values."""
+
+    options: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing is known, except: if it is an integer it is `dim`, and which graph it may hang on."""
+
+    dim: Dim | None = None
+    graph: Graph = UNTRACKED
+    made_by: Event | None = field(default=None, compare=False, repr=False)
+
+
+Value: TypeAlias = (
+    Tensor | Int | Float | Const | Slice | Tuple | Many | Dict | Library | Layer | Method | Partial
+    | Function | Class | Instance | Union | Unknown
+)  # fmt: skip
+
+UNKNOWN = Unknown()
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+MOST_OPTIONS = 4
+
+
+def maker_of(value: Value) -> Event | None:
+    """The event that made a value, where it is recorded."""
+    return getattr(value, "made_by", None)
+
+
+def made_by(value: Value, event: Event) -> Value:
+    """`value` with `event` as its origin; values without origin are returned as they are."""
+    match value:
+        case Tensor() | Int() | Float() | Many() | Dict() | Unknown():
+            return replace(value, made_by=event)
+        case Tuple(items=items):
+            return replace(value, items=tuple(made_by(i, event) for i in items), made_by=event)
+        case Layer() if value.made_by is None:
+            return replace(value, made_by=event)
+    return value
+
+
+def same_value(a: Value, b: Value) -> bool:
+    """Whether both are one and the same run-time value, not merely alike."""
+    return a is b or (maker_of(a) is not None and maker_of(a) is maker_of(b) and type(a) is type(b))
+
+
+def graph_of(value: Value) -> Graph:
+    return getattr(value, "graph", UNTRACKED)
+
+
+def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
+    """The tensors among values, also inside tuples and lists, in order."""
+    for value in values:
+        match value:
+            case Tensor():
+                yield value
+            case Tuple(items=items):
+                yield from tensors_in(items)
+            case Many(item=item):
+                yield from tensors_in((item,))
+
+
+def join(a: Value, b: Value, scope: object = None) -> Value:
+    """What is known of a value that is `a` on one path and `b` on the other.
+
+    `scope` identifies the meeting point: sizes that differ become unknown sizes of it.
+    """
+    if a is b or (a == b and maker_of(a) is maker_of(b)):
+        return a
+    match a, b:
+        case Tensor(), Tensor() if _alike(a.shape, b.shape):
+            return _join_tensors(a, b, scope)
+        case Int(), Int() if a.dim == b.dim:
+            return replace(a, made_by=None)
+        case Float(), Float():
+            return Float(a.value if a.value == b.value else None, _join_graphs(a.graph, b.graph))
+        case Unknown(), Unknown():
+            return Unknown(a.dim if a.dim == b.dim else None, _join_graphs(a.graph, b.graph))
+        case Tuple(), Tuple() if len(a.items) == len(b.items) and a.kind == b.kind:
+            return replace(a, items=tuple(join(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.items, b.items))))
+        case Many(), Many() if a.kind == b.kind:
+            length = a.length if a.length == b.length else None
+            return Many(join(a.item, b.item, scope), length, a.kind)
+        case Dict(), Dict():
+            return _join_dicts(a, b, scope)
+    if a == b:
+        return a
+    return _unite(a, b)
+
+
+def _alike(a: Shape, b: Shape) -> bool:
+    return len(a.head) == len(b.head) and len(a.tail) == len(b.tail) and a.run == b.run
+
+
+def _join_tensors(a: Tensor, b: Tensor, scope: object) -> Tensor:
+    def meet(index: int, x: Axis, y: Axis) -> Axis:
+        if x.size == y.size:
+            return x if x.factors == y.factors else Axis(x.size, maker=x.maker)
+        return Axis(anonymous((scope, index, x.size, y.size)))
+
+    head = tuple(meet(i, x, y) for i, (x, y) in enumerate(zip(a.shape.head, b.shape.head)))
+    tail = tuple(meet(-i, x, y) for i, (x, y) in enumerate(zip(a.shape.tail, b.shape.tail)))
+    return Tensor(
+        Shape(head, a.shape.run, tail),
+        a.dtype if a.dtype == b.dtype else None,
+        a.library if a.library == b.library else None,
+        _join_graphs(a.graph, b.graph),
+        a.made_by if a.made_by is b.made_by else None,
+    )
+
+
+def _join_graphs(a: Graph, b: Graph) -> Graph:
+    return a if a == b else Graph(origins=a.origins | b.origins)
+
+
+def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:
+    keys = [k for k, _ in a.items] + [k for k, _ in b.items if all(k != key for key, _ in a.items)]
+    items = []
+    for key in keys:
+        x, y = a.get(key), b.get(key)
+        items.append((key, join(x, y, (scope, str(key))) if x is not None and y is not None else (x or y or UNKNOWN)))
+    other = join(a.other, b.other, scope) if a.other and b.other else a.other or b.other
+    return Dict(tuple(items), other)
+
+
+def _unite(a: Value, b: Value) -> Value:
+    options: list[Value] = []
+    for value in (a, b):
+        for option in value.options if isinstance(value, Union) else (value,):
+            if isinstance(option, Unknown):
+                return Unknown(graph=option.graph)
+            if option not in options:
+                options.append(option)
+    return Union(tuple(options)) if len(options) <= MOST_OPTIONS else UNKNOWN
+
+
+def options(value: Value) -> tuple[Value, ...]:
+    return value.options if isinstance(value, Union) else (value,)
+
+
+def resolve(value: Value, facts: Mapping[Symbol, Dim]) -> Value:
+    """`value` with its sizes replaced by what is known of them by now."""
+    match value:
+        case Tensor(shape=shape):
+            known = resolve_shape(shape, facts)
+            return value if known is shape else replace(value, shape=known)
+        case Int(dim=dim) | Unknown(dim=Dim() as dim):
+            better = substitute(dim, facts)
+            return value if better == dim else replace(value, dim=better)
+        case Tuple(items=items):
+            known_items = tuple(resolve(item, facts) for item in items)
+            return value if all(x is y for x, y in zip(items, known_items)) else replace(value, items=known_items)
+        case Many(item=item):
+            known_item = resolve(item, facts)
+            length = substitute(value.length, facts) if value.length is not None else None
+            return (
+                value
+                if known_item is item and length == value.length
+                else replace(value, item=known_item, length=length)
+            )
+    return value
+
+
+def resolve_shape(shape: Shape, facts: Mapping[Symbol, Dim]) -> Shape:
+    if not any(s in facts or s.derivation for axis in shape.axes for part in axis.parts for s in part.symbols()):
+        return shape
+
+    def known(axis: Axis) -> Axis:
+        factors = tuple(substitute(f, facts) for f in axis.factors)
+        return Axis(substitute(axis.size, facts), factors, axis.maker)
+
+    return Shape(tuple(map(known, shape.head)), shape.run, tuple(map(known, shape.tail)))
