@@ -352,8 +352,11 @@ def _without(factors: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
+_SERIALS: dict[object, int] = {None: 0}  # tells scopes apart in the order they were met, alike in every run
+
+
 def _symbol_key(symbol: Symbol) -> tuple[str, str, int]:
-    return symbol.name, symbol.origin.value, hash(symbol.scope)
+    return symbol.name, symbol.origin.value, _SERIALS.setdefault(symbol.scope, len(_SERIALS))
 
 
 def _common_origin(operands: Iterable[Dim]) -> Origin:

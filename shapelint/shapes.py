@@ -41,7 +41,8 @@ class Pair:
     def axis(self) -> Axis:
         """The axis of the result."""
         left, right = self.left or self.right, self.right or self.left
-        assert left is not None and right is not None
+        assert left is not None
+        assert right is not None
         if left.size == right.size:
             return left if left.factors == right.factors or right.size == ONE else Axis(left.size)
         if right.size == ONE:
@@ -74,13 +75,12 @@ def line_up(a: Shape, b: Shape) -> Broadcast:
     if a.run == b.run and len(a.head) == len(b.head) and len(a.tail) == len(b.tail):
         head, tail = _pairs(a.head, b.head), _pairs(a.tail, b.tail)
         return Broadcast(Shape(tuple(p.axis for p in head), a.run, tuple(p.axis for p in tail)), head + tail)
-    for long, short in ((a, b), (b, a)):
-        if short.run is None and len(short.head) <= len(long.tail):
-            pairs = _pairs(a.tail or a.head, b.tail or b.head) if short.head else ()
-            tail = tuple(p.axis for p in pairs) if pairs else long.tail
-            return Broadcast(Shape(long.head, long.run, tail), pairs)
     left, right = a.tail if a.run else a.head, b.tail if b.run else b.head
-    known = min(len(left) if a.run else len(left), len(right))
+    for long, short in ((a, b), (b, a)):
+        if long.run is not None and short.run is None and len(short.head) <= len(long.tail):
+            pairs = _pairs(left, right)
+            return Broadcast(Shape(long.head, long.run, tuple(p.axis for p in pairs)), pairs)
+    known = min(len(left), len(right))
     pairs = _pairs(left[len(left) - known :], right[len(right) - known :])
     return Broadcast(Shape((), Run("", (a, b)), tuple(p.axis for p in pairs)), pairs)
 

@@ -297,6 +297,13 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """A type as annotations name it: what `Float[Tensor, "b n"]` evaluates to. `type` is an annotations.Hint."""
+
+    type: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
     """One of at most four values."""
 
@@ -314,7 +321,7 @@ class Unknown:
 
 Value: TypeAlias = (
     Tensor | Int | Float | Const | Slice | Tuple | Many | Dict | Library | Layer | Method | Partial
-    | Function | Class | Instance | Union | Unknown
+    | Function | Class | Instance | Hint | Union | Unknown
 )  # fmt: skip
 
 UNKNOWN = Unknown()
