@@ -7,13 +7,28 @@ its operands. Rules look back along it with `ancestors`, and forward by keeping 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from shapelint.shapes import Broadcast, line_up
-from shapelint.values import Function, Instance, Layer, Many, Tensor, Tuple, Union, Value, maker_of, tensors_in
+from shapelint.values import (
+    Dict,
+    Float,
+    Function,
+    Instance,
+    Int,
+    Layer,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+    tensors_in,
+)
 
 
 class Kind(Enum):
@@ -261,13 +276,41 @@ class Declared:
     values: tuple[Value, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """One element of a tuple that another event made: the values of `x.max(1)`."""
+
+    of: Event
+    index: int
+    values: tuple[Value, ...] = ()
+
+    @property
+    def site(self) -> Site:
+        return self.of.site
+
+
 Event: TypeAlias = (
-    Operation | Input | Call | Joined | Meeting | Stored | Entered | Returned | Left | Region | Declared
+    Item | Operation | Input | Call | Joined | Meeting | Stored | Entered | Returned | Left | Region | Declared
 )  # fmt: skip
+
+
+def originate(value: Value, event: Event) -> Value:
+    """`value` with `event` as what made it; values that keep no origin are returned as they are."""
+    match value:
+        case Tensor() | Int() | Float() | Many() | Dict() | Unknown():
+            return replace(value, made_by=event)
+        case Tuple(items=items):
+            parts = tuple(originate(item, Item(event, index)) for index, item in enumerate(items))
+            return replace(value, items=parts, made_by=event)
+        case Layer() if value.made_by is None:
+            return replace(value, made_by=event)
+    return value
 
 
 def sources(event: Event) -> Iterator[Event]:
     """The events that made the values this one works on."""
+    if isinstance(event, Item):
+        yield event.of
     for value in _parts(event.values):
         made_by = maker_of(value)
         if made_by is not None:

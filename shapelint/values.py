@@ -337,21 +337,9 @@ def maker_of(value: Value) -> Event | None:
     return getattr(value, "made_by", None)
 
 
-def made_by(value: Value, event: Event) -> Value:
-    """`value` with `event` as its origin; values without origin are returned as they are."""
-    match value:
-        case Tensor() | Int() | Float() | Many() | Dict() | Unknown():
-            return replace(value, made_by=event)
-        case Tuple(items=items):
-            return replace(value, items=tuple(made_by(i, event) for i in items), made_by=event)
-        case Layer() if value.made_by is None:
-            return replace(value, made_by=event)
-    return value
-
-
 def same_value(a: Value, b: Value) -> bool:
     """Whether both are one and the same run-time value, not merely alike."""
-    return a is b or (maker_of(a) is not None and maker_of(a) is maker_of(b) and type(a) is type(b))
+    return a is b or (maker_of(a) is not None and maker_of(a) is maker_of(b))
 
 
 def graph_of(value: Value) -> Graph:
