@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
-from shapelint.ops import elementwise
+from shapelint.ops import autograd, casts, creation, elementwise, normalisation, ordering, random, reductions
 from shapelint.ops.op import Op, Spelling, Unknowable, bind, parse_spelling
-from shapelint.values import UNKNOWN, Shape, Tensor, Tuple, Value
+from shapelint.ops.results import combine, finish, operand_graphs, take_effect
+from shapelint.values import UNKNOWN, Unknown, Value
 
-TOPICS = (elementwise,)
+TOPICS = (elementwise, reductions, normalisation, ordering, creation, random, casts, autograd)
 
-ALIASES: Mapping[str, str] = {}  # other dotted names of the same callable: "torch.concat" -> "torch.cat"
+# Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.
+ALIASES: Mapping[str, str] = {"operator.matmul": "torch.matmul"}
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {
     "torch.Tensor.": ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg."),
@@ -26,20 +29,39 @@ def _index() -> dict[str, tuple[Op, str]]:
 
 
 @cache
+def _aliases() -> dict[str, str]:
+    return {**ALIASES, **{name: to for topic in TOPICS for name, to in getattr(topic, "ALIASES", {}).items()}}
+
+
+@cache
 def lookup(name: str) -> Spelling | None:
     """The op of a canonical dotted name, or None where it is not modelled."""
-    index = _index()
-    name = ALIASES.get(name, name)
-    if name in index:
-        return parse_spelling(*index[name])
+    found = _find(name)
+    if found is not None:
+        return found
+    if name.startswith("operator.i"):  # operator.iadd
+        plain = name.replace(".i", ".", 1)
+        found = _find(plain) or _find(f"{plain}_")  # operator.iand, operator.and_
+    elif name.endswith("_") and not name.endswith("__"):
+        found = _find(name.removesuffix("_"))
+    return replace(found, in_place=True) if found is not None else None
+
+
+def _find(name: str) -> Spelling | None:
+    index, aliases = _index(), _aliases()
+    by_operands = name.startswith(("operator.", *FALLBACKS))
+    for candidate in _candidates(name):
+        candidate = aliases.get(candidate, candidate)
+        if candidate in index:
+            return replace(parse_spelling(*index[candidate]), by_operands=by_operands)
+    return None
+
+
+def _candidates(name: str) -> Sequence[str]:
     for prefix, others in FALLBACKS.items():
         if name.startswith(prefix):
-            method = name.removeprefix(prefix)
-            for candidate in (method, method.removesuffix("_")):
-                for other in (prefix, *others):
-                    if other + candidate in index:
-                        return parse_spelling(*index[other + candidate])
-    return None
+            return [name, *(other + name.removeprefix(prefix) for other in others)]
+    return [name]
 
 
 def infer_call(name: str, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
@@ -53,28 +75,21 @@ def infer_call(name: str, args: Sequence[Value], kwargs: Mapping[str, Value] | N
     if spelling is None:
         return UNKNOWN
     try:
-        return apply(spelling, bind(spelling, tuple(args), kwargs or {}))
+        bound = bind(spelling, tuple(args), kwargs or {})
     except Unknowable:
         return UNKNOWN
+    return apply(spelling, bound)
 
 
 def apply(spelling: Spelling, bound: Mapping[str, Value]) -> Value:
-    """The result of an op on bound arguments: shapes by its function, dtype, library and graph by its row."""
+    """The result of an op on bound arguments: shapes by its function, dtype, library and graph by its row.
+
+    Where too little is known it is Unknown, but still hangs on the graph of the operands.
+    """
     accepted = {name: value for name, value in bound.items() if name in spelling.accepts}
-    result = spelling.op.shape(**accepted)
-    return finish(spelling, bound, result)
-
-
-def finish(spelling: Spelling, bound: Mapping[str, Value], result: object) -> Value:
-    """Shapes become tensors with the dtype, library and graph that the op's row says."""
-    match result:
-        case Shape():
-            return Tensor(result, library=library_of(spelling.callee))
-        case tuple():
-            return Tuple(tuple(finish(spelling, bound, part) for part in result))
-    return result  # type: ignore[return-value]
-
-
-def library_of(callee: str) -> str | None:
-    root = callee.partition(".")[0]
-    return root if root in {"torch", "numpy", "jax"} else None
+    try:
+        if not spelling.requires <= accepted.keys():
+            raise Unknowable("an argument is missing")
+        return finish(spelling, bound, spelling.op.shape(**accepted))
+    except Unknowable:
+        return Unknown(graph=take_effect(spelling.op.graph, combine(operand_graphs(bound))))

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+
 from shapelint.events import Kind
-from shapelint.ops.op import Op, ShapeError, tensor
+from shapelint.ops.axes import edited
+from shapelint.ops.dtypes import promote_of, unknown_dtype
+from shapelint.ops.op import DtypeRule, GraphEffect, Op, ShapeError, Unknowable, integer, is_none, sizes, tensor
 from shapelint.shapes import line_up
-from shapelint.values import Shape, Value
+from shapelint.values import NONE, UNKNOWN, Axis, Int, Shape, Tensor, Tuple, Value, tensors_in
+
+NO_GRAPH, ZERO = GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT
+
+# Where a table's short name lives, and the library's parameters after the operands.
+PLACES: Mapping[str, tuple[str, str]] = {
+    "torch": ("torch.", "option, option2, option3"),
+    "F": ("torch.nn.functional.", "option, option2, option3, option4"),
+    "sp": ("torch.special.", "option, option2"),
+    "np": ("numpy.", "out, option2, option3, *, where, dtype"),
+    "jnp": ("jax.numpy.", "option, option2, option3"),
+    "jnn": ("jax.nn.", "option, option2"),
+    "lax": ("jax.lax.", "option"),
+    "jsp": ("jax.scipy.special.", "option"),
+}
 
 
-def binary(x: Value, y: Value) -> Shape:
-    """(…a) with (…b): lined up from the right, sizes equal or 1."""
-    a, b = tensor(x).shape, tensor(y).shape
+def broadcast_all(*shapes: Shape) -> Shape:
+    """The shapes lined up from the right, sizes equal or 1; ShapeError where that can never be."""
+    return reduce(_broadcast_two, shapes)
+
+
+def _broadcast_two(a: Shape, b: Shape) -> Shape:
     lined_up = line_up(a, b)
     conflict = lined_up.conflict
     if conflict is not None:
@@ -18,11 +40,329 @@ def binary(x: Value, y: Value) -> Shape:
     return lined_up.shape
 
 
+def binary(x: Value, y: Value) -> Shape:
+    """(…a) with (…b): lined up from the right."""
+    return broadcast_all(tensor(x).shape, tensor(y).shape)
+
+
+def operator(x: Value, y: Value = NONE) -> Shape | Value:
+    """Python's operators: elementwise where an operand is an array, anything else otherwise."""
+    if not any(isinstance(value, Tensor) for value in (x, y)):
+        return UNKNOWN
+    return tensor(x).shape if is_none(y) else binary(x, y)
+
+
+def unary(x: Value) -> Shape:
+    """The shape of x."""
+    return tensor(x).shape
+
+
+def addcmul(x: Value, tensor1: Value, tensor2: Value) -> Shape:
+    return broadcast_all(*(tensor(v).shape for v in (x, tensor1, tensor2)))
+
+
+def lerp(x: Value, end: Value, weight: Value) -> Shape:
+    return broadcast_all(*(tensor(v).shape for v in (x, end, weight)))
+
+
+def clamp(x: Value, min: Value = NONE, max: Value = NONE) -> Shape:
+    """x with its bounds, which may be tensors."""
+    return broadcast_all(*(tensor(v).shape for v in (x, min, max) if not is_none(v)))
+
+
+def where(condition: Value, x: Value = NONE, y: Value = NONE) -> Shape:
+    """condition, x and y together. With the condition alone it is nonzero."""
+    if is_none(x) and is_none(y):
+        raise Unknowable("where of one argument is nonzero")
+    return broadcast_all(*(tensor(v).shape for v in (condition, x, y)))
+
+
+def masked_fill(x: Value, mask: Value) -> Shape:
+    return broadcast_all(tensor(x).shape, tensor(mask).shape)
+
+
+def overwritten(x: Value, value: Value = NONE) -> Shape:
+    """copy_, fill_, normal_: the receiver's shape, into which a tensor's must fit."""
+    shapes = [tensor(v).shape for v in (x, value) if not is_none(v)]
+    return broadcast_all(*shapes) if isinstance(value, Tensor) else shapes[0]
+
+
+def glu(x: Value, dim: Value = NONE) -> Shape:
+    """(…, 2n, …) -> (…, n, …)"""
+    axis = -1 if is_none(dim) else integer(dim)
+    return edited(tensor(x).shape, (axis,), lambda a: (Axis(a.size // 2),))
+
+
+def broadcast_arrays(tensors: Value) -> tuple[Shape, ...]:
+    """Each with the shape of all together."""
+    found = tuple(tensors_in([tensors]))
+    if not isinstance(tensors, Tuple) or len(found) != len(tensors.items):
+        raise Unknowable("not a known number of tensors")
+    return (broadcast_all(*(t.shape for t in found)),) * len(found)
+
+
+def broadcast_shapes(shapes: Value) -> Value:
+    """The size that tensors of these sizes broadcast to."""
+    if not isinstance(shapes, Tuple):
+        raise Unknowable("not a known number of shapes")
+    shape = broadcast_all(*map(sizes, shapes.items))
+    if shape.rank is None:
+        raise Unknowable("rank not known")
+    return Tuple(tuple(Int(size) for size in shape.sizes), "size")
+
+
+def spelled(table: Iterable[str], operands: str, places: Mapping[str, tuple[str, str]] = PLACES) -> Iterator[str]:
+    """ "np.exp" -> "numpy.exp(x, out, *, where, dtype)" """
+    for short in table:
+        place, _, name = short.partition(".")
+        prefix, rest = places[place]
+        yield f"{prefix}{name}({operands}, {rest})"
+
+
+Row = tuple[str, str]
+
+
+def rows(
+    table: Iterable[Row],
+    function: object,
+    operands: str,
+    dtype: DtypeRule = "promote",
+    graph: GraphEffect = GraphEffect.DIFFERENTIABLE,
+) -> tuple[Op, ...]:
+    """One op for each (name, spellings) of a table; a bare library means the same name there."""
+
+    def full(name: str, short: str) -> str:
+        return short if "." in short else f"{short}.{name}"
+
+    return tuple(
+        Op(
+            name,
+            function,  # type: ignore[arg-type]
+            tuple(spelled([full(name, short) for short in spellings.split()], operands)),
+            Kind.ELEMENTWISE,
+            dtype,
+            graph,
+        )
+        for name, spellings in table
+    )
+
+
+ARITHMETIC: tuple[Row, ...] = (
+    ("add", "torch np jnp lax"),
+    ("sub", "torch torch.subtract np.subtract jnp.subtract lax"),
+    ("mul", "torch torch.multiply np.multiply jnp.multiply lax"),
+    ("floor_divide", "torch np jnp"),
+    ("remainder", "torch np np.mod jnp jnp.mod"),
+    ("fmod", "torch np jnp lax.rem"),
+    ("pow", "torch np.power np jnp.power jnp lax sp.float_power torch.float_power np.float_power"),
+    ("maximum", "torch np jnp torch.fmax np.fmax jnp.fmax lax.max"),
+    ("minimum", "torch np jnp torch.fmin np.fmin jnp.fmin lax.min"),
+    ("bitwise_and", "torch np jnp lax"),
+    ("bitwise_or", "torch np jnp lax"),
+    ("bitwise_xor", "torch np jnp lax"),
+    ("lshift", "torch.bitwise_left_shift np.left_shift jnp.left_shift lax.shift_left"),
+    ("rshift", "torch.bitwise_right_shift np.right_shift jnp.right_shift lax.shift_right_logical"),
+    ("gcd", "torch np jnp"),
+    ("lcm", "torch np jnp"),
+    ("nextafter", "torch np jnp lax"),
+    ("prelu", "F torch"),
+)
+QUOTIENTS: tuple[Row, ...] = (
+    ("div", "torch torch.true_divide torch.divide np.divide np.true_divide jnp.divide jnp.true_divide"),
+    ("ldexp", "torch"),
+)
+FLOAT_PAIRS: tuple[Row, ...] = (
+    ("atan2", "torch torch.arctan2 np.arctan2 jnp.arctan2 lax"),
+    ("hypot", "torch np jnp"),
+    ("copysign", "torch np jnp"),
+    ("logaddexp", "torch np jnp torch.logaddexp2 np.logaddexp2 jnp.logaddexp2"),
+    ("xlogy", "torch sp jsp"),
+    ("heaviside", "np jnp"),
+)
+COMPARISONS: tuple[Row, ...] = (
+    ("eq", "torch np.equal jnp.equal lax"),
+    ("ne", "torch torch.not_equal np.not_equal jnp.not_equal lax"),
+    ("lt", "torch torch.less np.less jnp.less lax"),
+    ("le", "torch torch.less_equal np.less_equal jnp.less_equal lax"),
+    ("gt", "torch torch.greater np.greater jnp.greater lax"),
+    ("ge", "torch torch.greater_equal np.greater_equal jnp.greater_equal lax"),
+    ("logical_and", "torch np jnp"),
+    ("logical_or", "torch np jnp"),
+    ("logical_xor", "torch np jnp"),
+    ("isclose", "torch np jnp"),
+)
+PREDICATES: tuple[Row, ...] = (
+    ("isnan", "torch np jnp"),
+    ("isinf", "torch np jnp"),
+    ("isfinite", "torch np jnp lax.is_finite"),
+    ("isposinf", "torch np jnp"),
+    ("isneginf", "torch np jnp"),
+    ("isreal", "torch np jnp"),
+    ("iscomplex", "np jnp"),
+    ("signbit", "torch np jnp"),
+    ("logical_not", "torch np jnp"),
+)
+FLOAT_FUNCTIONS: tuple[Row, ...] = (
+    ("exp", "torch np jnp lax"),
+    ("exp2", "torch sp np jnp lax"),
+    ("expm1", "torch sp np jnp lax"),
+    ("log", "torch np jnp lax"),
+    ("log2", "torch np jnp"),
+    ("log10", "torch np jnp"),
+    ("log1p", "torch sp np jnp lax"),
+    ("sqrt", "torch np jnp lax"),
+    ("rsqrt", "torch lax"),
+    ("reciprocal", "torch jnp"),
+    ("abs", "np.fabs jnp.fabs"),
+    ("cbrt", "np jnp lax"),
+    ("sin", "torch np jnp lax"),
+    ("cos", "torch np jnp lax"),
+    ("tan", "torch np jnp lax"),
+    ("asin", "torch torch.arcsin np.arcsin jnp jnp.arcsin lax np"),
+    ("acos", "torch torch.arccos np.arccos jnp jnp.arccos lax np"),
+    ("atan", "torch torch.arctan np.arctan jnp jnp.arctan lax np"),
+    ("sinh", "torch np jnp lax"),
+    ("cosh", "torch np jnp lax"),
+    ("tanh", "torch F np jnp lax jnn"),
+    ("asinh", "torch torch.arcsinh np.arcsinh jnp jnp.arcsinh lax"),
+    ("acosh", "torch torch.arccosh np.arccosh jnp jnp.arccosh lax"),
+    ("atanh", "torch torch.arctanh np.arctanh jnp jnp.arctanh lax"),
+    ("sigmoid", "torch F sp.expit jnn lax.logistic jsp.expit"),
+    ("logit", "torch sp jsp jnn"),
+    ("erf", "torch sp lax jsp"),
+    ("erfc", "torch sp lax jsp"),
+    ("erfinv", "torch sp lax.erf_inv jsp"),
+    ("lgamma", "torch sp.gammaln lax jsp.gammaln"),
+    ("digamma", "torch sp lax jsp"),
+    ("sinc", "torch sp np jnp"),
+    ("deg2rad", "torch np jnp np.radians jnp.radians"),
+    ("rad2deg", "torch np jnp np.degrees jnp.degrees"),
+)
+SAME_FUNCTIONS: tuple[Row, ...] = (
+    ("neg", "torch torch.negative np.negative jnp.negative lax"),
+    ("square", "torch np jnp lax"),
+    ("reciprocal", "np"),
+    ("positive", "torch np jnp"),
+    ("invert", "torch.bitwise_not np.invert np.bitwise_not jnp.invert jnp.bitwise_not lax.bitwise_not"),
+    ("conj", "torch np jnp torch.resolve_conj torch.conj_physical np.conjugate jnp.conjugate"),
+    ("nan_to_num", "torch np jnp"),
+    ("frac", "torch"),
+    ("relu", "torch F jnn"),
+    ("relu6", "F jnn"),
+    ("hardtanh", "F jnn.hard_tanh"),
+    ("hardsigmoid", "F jnn.hard_sigmoid"),
+    ("hardswish", "F jnn.hard_silu jnn.hard_swish"),
+    ("hardshrink", "F torch"),
+    ("softshrink", "F"),
+    ("tanhshrink", "F"),
+    ("threshold", "F torch"),
+    ("rrelu", "F torch"),
+    ("dropout", "F torch F.dropout1d F.dropout2d F.dropout3d F.alpha_dropout F.feature_alpha_dropout"),
+)
+ACTIVATIONS: tuple[Row, ...] = (
+    ("leaky_relu", "F jnn"),
+    ("elu", "F jnn"),
+    ("selu", "F jnn torch"),
+    ("celu", "F jnn torch"),
+    ("gelu", "F jnn"),
+    ("silu", "F jnn jnn.swish"),
+    ("mish", "F jnn"),
+    ("softplus", "F jnn"),
+    ("softsign", "F jnn.soft_sign"),
+    ("logsigmoid", "F jnn.log_sigmoid"),
+)
+STEPS: tuple[Row, ...] = (
+    ("round", "torch np jnp lax np.around jnp.around np.rint"),
+    ("floor", "torch np jnp lax"),
+    ("ceil", "torch np jnp lax"),
+    ("trunc", "torch torch.fix np np.fix jnp jnp.trunc"),
+    ("sign", "torch np jnp lax torch.sgn"),
+)
+MAGNITUDES: tuple[Row, ...] = (("abs", "torch torch.absolute np np.absolute jnp jnp.absolute lax"),)
+
+SYMBOLS: Mapping[str, tuple[str, str, DtypeRule, GraphEffect]] = {
+    "+": ("operator.add", "add", "promote", GraphEffect.DIFFERENTIABLE),
+    "-": ("operator.sub", "sub", "promote", GraphEffect.DIFFERENTIABLE),
+    "*": ("operator.mul", "mul", "promote", GraphEffect.DIFFERENTIABLE),
+    "/": ("operator.truediv", "div", "quotient", GraphEffect.DIFFERENTIABLE),
+    "//": ("operator.floordiv", "floor_divide", "promote", ZERO),
+    "%": ("operator.mod", "remainder", "promote", GraphEffect.DIFFERENTIABLE),
+    "**": ("operator.pow", "pow", "promote", GraphEffect.DIFFERENTIABLE),
+    "&": ("operator.and_", "bitwise_and", "promote", NO_GRAPH),
+    "|": ("operator.or_", "bitwise_or", "promote", NO_GRAPH),
+    "^": ("operator.xor", "bitwise_xor", "promote", NO_GRAPH),
+    "<<": ("operator.lshift", "lshift", "promote", NO_GRAPH),
+    ">>": ("operator.rshift", "rshift", "promote", NO_GRAPH),
+    "==": ("operator.eq", "eq", "bool", NO_GRAPH),
+    "!=": ("operator.ne", "ne", "bool", NO_GRAPH),
+    "<": ("operator.lt", "lt", "bool", NO_GRAPH),
+    "<=": ("operator.le", "le", "bool", NO_GRAPH),
+    ">": ("operator.gt", "gt", "bool", NO_GRAPH),
+    ">=": ("operator.ge", "ge", "bool", NO_GRAPH),
+}
+PREFIXES: Mapping[str, tuple[str, str, DtypeRule, GraphEffect]] = {
+    "-": ("operator.neg", "neg", "same", GraphEffect.DIFFERENTIABLE),
+    "+": ("operator.pos", "positive", "same", GraphEffect.DIFFERENTIABLE),
+    "~": ("operator.invert", "invert", "same", NO_GRAPH),
+}
+# Python's binary, unary and augmented operators -> the callee to look up.
+OPERATORS: Mapping[str, str] = {**{symbol: row[0] for symbol, row in SYMBOLS.items()}, "@": "operator.matmul"}
+UNARY_OPERATORS: Mapping[str, str] = {symbol: row[0] for symbol, row in PREFIXES.items()}
+AUGMENTED_OPERATORS: Mapping[str, str] = {
+    f"{symbol}=": f"operator.i{callee.removeprefix('operator.').rstrip('_')}"
+    for symbol, callee in OPERATORS.items()
+    if symbol[0] not in "=!<>" or symbol in {"<<", ">>"}
+}
+
 OPS: tuple[Op, ...] = (
+    *rows(ARITHMETIC, binary, "x, y"),
+    *rows(QUOTIENTS, binary, "x, y", "quotient"),
+    *rows(FLOAT_PAIRS, binary, "x, y", "floats"),
+    *rows(COMPARISONS, binary, "x, y", "bool", NO_GRAPH),
+    *rows(PREDICATES, unary, "x", "bool", NO_GRAPH),
+    *rows(FLOAT_FUNCTIONS, unary, "x", "float"),
+    *rows(SAME_FUNCTIONS, unary, "x", "same"),
+    *rows(ACTIVATIONS, unary, "x", "float"),
+    *rows(STEPS, unary, "x", "step", ZERO),
+    *rows(MAGNITUDES, unary, "x", "magnitude"),
+    *rows((("where", "torch np jnp"),), where, "condition, x, y", promote_of("x", "y")),
+    *rows((("lerp", "torch"),), lerp, "x, end, weight", "same"),
+    *rows((("addcmul", "torch"), ("addcdiv", "torch")), addcmul, "x, tensor1, tensor2", "promote"),
+    *rows((("clamp", "torch torch.clip np.clip jnp.clip"),), clamp, "x, min, max", promote_of("x", "min", "max")),
+    *rows((("clamp", "torch.clamp_min"),), clamp, "x, min", promote_of("x", "min")),
+    *rows((("clamp", "torch.clamp_max"),), clamp, "x, max", promote_of("x", "max")),
+    *rows((("masked_fill", "torch"),), masked_fill, "x, mask, value", "same"),
+    *rows((("fill", "torch"),), overwritten, "x, value", "same"),
+    *(
+        Op(name, operator, (f"{c}(x, y)",), Kind.ELEMENTWISE, dtype, graph)
+        for c, name, dtype, graph in SYMBOLS.values()
+    ),
+    *(Op(name, operator, (f"{c}(x)",), Kind.ELEMENTWISE, dtype, graph) for c, name, dtype, graph in PREFIXES.values()),
+    Op("clamp", clamp, ("jax.lax.clamp(min, x, max)",), Kind.ELEMENTWISE, "same"),
+    Op("where", where, ("torch.Tensor.where(x, condition, y)",), Kind.ELEMENTWISE, promote_of("x", "y")),
+    Op("where", where, ("jax.lax.select(condition, x, y)",), Kind.ELEMENTWISE, promote_of("x", "y")),
+    Op("clamp", clamp, ("numpy.ndarray.clip(x, min, max, out)",), Kind.ELEMENTWISE, promote_of("x", "min", "max")),
+    Op("pow", binary, ("torch.float_power(x, y)", "numpy.float_power(x, y)"), Kind.ELEMENTWISE, unknown_dtype),
+    Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, unknown_dtype),
+    Op("glu", glu, ("torch.nn.functional.glu(x, dim)", "jax.nn.glu(x, axis)"), Kind.ELEMENTWISE, "same"),
+    Op("copy_", overwritten, ("torch.Tensor.copy_(x, value, non_blocking)",), Kind.ELEMENTWISE, "same"),
+    Op("fill_", overwritten, ("torch.Tensor.fill_(x, value)",), Kind.ELEMENTWISE, "same"),
+    Op("zero_", unary, ("torch.Tensor.zero_(x)",), Kind.ELEMENTWISE, "same", GraphEffect.CONSTANT),
     Op(
-        "add",
-        binary,
-        ("torch.add(input, other, *, alpha)", "numpy.add(x1, x2)", "jax.numpy.add(x1, x2)"),
-        Kind.ELEMENTWISE,
+        "broadcast_tensors",
+        broadcast_arrays,
+        (
+            "torch.broadcast_tensors(*tensors)",
+            "numpy.broadcast_arrays(*tensors)",
+            "jax.numpy.broadcast_arrays(*tensors)",
+        ),
+        Kind.LAYOUT,
+        unknown_dtype,
+    ),
+    Op(
+        "broadcast_shapes",
+        broadcast_shapes,
+        ("torch.broadcast_shapes(*shapes)", "numpy.broadcast_shapes(*shapes)", "jax.numpy.broadcast_shapes(*shapes)"),
+        Kind.OTHER,
     ),
 )

@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache
 from typing import TypeAlias
 
-from shapelint.dims import Dim, as_dim
+from shapelint.dims import Dim, Truth, anonymous, as_dim, compare
 from shapelint.events import Kind
-from shapelint.values import Const, Float, Int, Many, Shape, Tensor, Tuple, Unknown, Value
+from shapelint.values import (
+    Axis,
+    Const,
+    Float,
+    Int,
+    Maker,
+    Many,
+    Run,
+    Shape,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    shape_of,
+)
 
-Result: TypeAlias = "Shape | tuple[Shape, ...] | Value"
+Result: TypeAlias = "Shape | Part | Named | tuple[Shape | Part, ...] | Value"
 
 
 class ShapeError(Exception):
@@ -37,9 +50,28 @@ class GraphEffect(Enum):
     CUT = "cut"  # detach, numpy, item
     REBUILD = "rebuild"  # torch.tensor(t), as_tensor([t, t]), Variable(t)
     LEAF = "leaf"  # nn.Parameter, requires_grad_()
+    CONSTANT = "constant"  # zeros_like, randn: depends on no operand's values
 
 
+# A dtype, the name of a rule (see dtypes.result_dtype), or a function of the bound arguments and the library.
 DtypeRule: TypeAlias = "str | Callable[[Mapping[str, Value], str | None], str | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A result that departs from its op's row: the indices of `max(dim)` are an index without a graph."""
+
+    shape: Shape
+    dtype: DtypeRule | None = None
+    graph: GraphEffect | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named tuple of results: `values, indices = x.max(dim)`."""
+
+    kind: str
+    parts: Mapping[str, Shape | Part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +89,7 @@ class Op:
     shape: Callable[..., Result]
     spellings: tuple[str, ...]
     kind: Kind = Kind.OTHER
-    dtype: DtypeRule = "promote"  # "promote", "same", "bool", "index", "float", a dtype, or a function
+    dtype: DtypeRule = "promote"
     graph: GraphEffect = GraphEffect.DIFFERENTIABLE
     inputs: str = ""  # for layers and losses: the parameters of the call, the spelling being the constructor's
 
@@ -80,6 +112,8 @@ SYNONYMS: Mapping[str, str] = {
     "vec2": "y",
     "tensor2": "y",
     "newshape": "shape",
+    "a_min": "min",
+    "a_max": "max",
 }
 
 
@@ -93,12 +127,17 @@ class Spelling:
     keywords: Mapping[str, str]  # every name the library knows -> canonical name
     variadic: str | None = None
     accepts: frozenset[str] = field(default_factory=frozenset)  # what the shape function takes
+    requires: frozenset[str] = field(default_factory=frozenset)  # what it cannot do without
+    by_operands: bool = False  # a method or operator: the operands decide which library it is
+    in_place: bool = False  # `add_`, `+=`: the result is the receiver and keeps its shape
 
 
 def parse_spelling(op: Op, text: str) -> Spelling:
     """Read "torch.mean(input, dim, *, dtype)"; the signature of `op.shape` decides which names arrive."""
     callee, _, inside = text.partition("(")
-    accepts = frozenset(inspect.signature(op.shape).parameters)
+    parameters = inspect.signature(op.shape).parameters
+    accepts = frozenset(parameters)
+    requires = frozenset(name for name, parameter in parameters.items() if parameter.default is parameter.empty)
     positional: list[str] = []
     keywords: dict[str, str] = {}
     variadic: str | None = None
@@ -118,16 +157,11 @@ def parse_spelling(op: Op, text: str) -> Spelling:
             if not keyword_only:
                 positional.append(canon)
         keywords[name] = canonical(name, accepts)
-    return Spelling(callee, op, tuple(positional), keywords, variadic, accepts)
+    return Spelling(callee, op, tuple(positional), keywords, variadic, accepts, requires)
 
 
 def canonical(name: str, accepts: frozenset[str]) -> str:
     return name if name in accepts else SYNONYMS.get(name, name)
-
-
-@cache
-def _parameters(function: Callable[..., Result]) -> frozenset[str]:
-    return frozenset(inspect.signature(function).parameters)
 
 
 def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> dict[str, Value]:
@@ -140,9 +174,10 @@ def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value
     if rest or (spelling.variadic and spelling.variadic not in kwargs and len(args) >= len(spelling.positional)):
         if spelling.variadic is None:
             raise Unknowable(f"{spelling.callee} takes fewer positional arguments")
-        bound[spelling.variadic] = rest[0] if len(rest) == 1 and isinstance(rest[0], Tuple | Many) else Tuple(rest)
+        alone = len(rest) == 1 and isinstance(rest[0], Tuple | Many | Unknown)  # an unknown may be the whole tuple
+        bound[spelling.variadic] = rest[0] if alone else Tuple(rest)
     for name, value in kwargs.items():
-        bound[spelling.keywords.get(name, name)] = value
+        bound[spelling.keywords.get(name, canonical(name, spelling.accepts))] = value
     return bound
 
 
@@ -154,11 +189,56 @@ def tensor(value: Value) -> Tensor:
     match value:
         case Tensor():
             return value
+        case Tuple(items=items):
+            return Tensor(stacked(items))
+        case Many(item=item, length=length):
+            inner = tensor(item)
+            return replace(inner, shape=prepend(Axis(length or anonymous(object())), inner.shape), made_by=None)
         case Int() | Float() | Const(value=bool() | complex()):
             return Tensor(Shape(), graph=getattr(value, "graph", Tensor().graph))
         case Unknown():
             return Tensor(graph=value.graph)
     raise Unknowable(f"{type(value).__name__} is no tensor")
+
+
+def stacked(items: tuple[Value, ...]) -> Shape:
+    """The array that a list of these becomes: (len, *shape of one). Unknowable where the items are not alike."""
+    shapes = [tensor(item).shape for item in items]
+    known = next((shape for shape in shapes if shape.run is None), shapes[0] if shapes else Shape())
+    if any(shape.run is None and _unlike(shape, known) for shape in shapes):
+        raise Unknowable("items of different shapes")
+    return prepend(Axis(as_dim(len(items))), known)
+
+
+def _unlike(a: Shape, b: Shape) -> bool:
+    return a.rank != b.rank or any(compare(x, y) is Truth.DIFFERENT for x, y in zip(a.sizes, b.sizes))
+
+
+def prepend(axis: Axis, shape: Shape) -> Shape:
+    return Shape((axis, *shape.head), shape.run, shape.tail)
+
+
+def unknown_shape() -> Shape:
+    """Any rank, any sizes; not even equal to another unknown shape."""
+    return Shape((), Run("", object()))
+
+
+def sizes(value: Value, maker: Maker | None = None) -> Shape:
+    """A shape argument: an int or a tuple of ints. What is not known of it is not known of the shape."""
+    match value:
+        case Tuple(items=items):
+            return shape_of(*map(size_or_any, items), maker=maker)
+        case Int(dim=dim):
+            return shape_of(dim, maker=maker)
+    return unknown_shape()
+
+
+def size_or_any(value: Value) -> Dim:
+    """An integer as a size; a fresh one where it is not known."""
+    try:
+        return dimension(value)
+    except Unknowable:
+        return anonymous(object())
 
 
 def integer(value: Value) -> int:

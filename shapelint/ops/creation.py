@@ -1,0 +1,3 @@
+from shapelint.ops.op import Op
+
+OPS: tuple[Op, ...] = ()
