@@ -78,18 +78,18 @@ def infer_call(name: str, args: Sequence[Value], kwargs: Mapping[str, Value] | N
         bound = bind(spelling, tuple(args), kwargs or {})
     except Unknowable:
         return UNKNOWN
-    return apply(spelling, bound)
+    try:
+        return apply(spelling, bound)
+    except Unknowable:
+        return Unknown(graph=take_effect(spelling.op.graph, combine(operand_graphs(bound))))
 
 
 def apply(spelling: Spelling, bound: Mapping[str, Value]) -> Value:
     """The result of an op on bound arguments: shapes by its function, dtype, library and graph by its row.
 
-    Where too little is known it is Unknown, but still hangs on the graph of the operands.
+    Raises ShapeError where the call can never work, Unknowable where too little is known.
     """
     accepted = {name: value for name, value in bound.items() if name in spelling.accepts}
-    try:
-        if not spelling.requires <= accepted.keys():
-            raise Unknowable("an argument is missing")
-        return finish(spelling, bound, spelling.op.shape(**accepted))
-    except Unknowable:
-        return Unknown(graph=take_effect(spelling.op.graph, combine(operand_graphs(bound))))
+    if not spelling.requires <= accepted.keys():
+        raise Unknowable("an argument is missing")
+    return finish(spelling, bound, spelling.op.shape(**accepted))

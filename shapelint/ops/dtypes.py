@@ -239,7 +239,7 @@ def result_dtype(rule: DtypeRule, bound: Mapping[str, Value], library: str | Non
 
     "promote": all operands; "same": the first; "bool"; "index": what counts positions; "float": of a function
     such as exp; "floats": of two; "step": of floor and its like; "quotient": of a division or mean; "total": of
-    a sum; "magnitude": of abs; else the dtype itself.
+    a sum; "magnitude": of abs; "moment": of std and norm; else the dtype itself.
     """
     asked = bound.get("dtype")
     if asked is not None and asked != Const(None):
@@ -257,13 +257,16 @@ def result_dtype(rule: DtypeRule, bound: Mapping[str, Value], library: str | Non
         case "float":
             return _map(first, library, _floated)
         case "step":
-            known = element_dtype(first, library) if first is not None else None
-            return known if library == "torch" or is_inexact(known) else None
+            name = element_dtype(first, library) if first is not None else None
+            return name if library == "torch" or is_inexact(name) else None
         case "floats":
-            promoted = parse(promote(operands_of(bound), library))
-            return _floated(promoted, library) if promoted is not None else None
+            known = parse(promote(operands_of(bound), library))
+            return _floated(known, library) if known is not None else None
         case "quotient":
             return _quotient(promote(operands_of(bound), library), library)
+        case "moment":
+            known = parse(_quotient(promote(operands_of(bound), library), library))
+            return _magnitude(known, library) if known is not None else None
         case "total":
             return _map(first, library, _totalled)
         case "magnitude":

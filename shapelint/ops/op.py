@@ -68,10 +68,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A named tuple of results: `values, indices = x.max(dim)`."""
+    """A named tuple of results, `values, indices = x.max(dim)`; it is called as the op where `kind` is empty."""
 
-    kind: str
     parts: Mapping[str, Shape | Part]
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def parse_spelling(op: Op, text: str) -> Spelling:
     accepts = frozenset(parameters)
     requires = frozenset(name for name, parameter in parameters.items() if parameter.default is parameter.empty)
     positional: list[str] = []
-    keywords: dict[str, str] = {}
+    keywords = {name: canonical(name, accepts) for name in SYNONYMS if canonical(name, accepts) in accepts}
     variadic: str | None = None
     keyword_only = False
     for part in (p.strip() for p in inside.rstrip(")").split(",")):
@@ -177,7 +177,7 @@ def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value
         alone = len(rest) == 1 and isinstance(rest[0], Tuple | Many | Unknown)  # an unknown may be the whole tuple
         bound[spelling.variadic] = rest[0] if alone else Tuple(rest)
     for name, value in kwargs.items():
-        bound[spelling.keywords.get(name, canonical(name, spelling.accepts))] = value
+        bound[spelling.keywords.get(name, name)] = value
     return bound
 
 

@@ -45,9 +45,9 @@ def finish(spelling: Spelling, bound: Mapping[str, Value], result: object) -> Va
             return _into(spelling, bound, tensor)
         case Tensor():
             return _complete(spelling, bound, result)
-        case Named(kind, parts):
+        case Named(parts, kind):
             items = tuple(finish(spelling, bound, part) for part in parts.values())
-            return Tuple(items, kind, tuple(parts))
+            return Tuple(items, kind or spelling.op.name, tuple(parts))
         case tuple():
             return Tuple(tuple(finish(spelling, bound, part) for part in result))
     return result  # type: ignore[return-value]
