@@ -1,0 +1,176 @@
+"""A shape held against a jaxtyping pattern, with the names that other annotations of the function have bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import chain, count
+from typing import TypeAlias
+
+from shapelint.annotations import Anonymous, AxisPattern, Fixed, Formula, Named, Pattern, Variadic, size_asked
+from shapelint.dims import ONE, Dim, Truth, compare, meant_different
+from shapelint.shapes import broadcast
+from shapelint.values import Axis, Shape
+
+
+class Verdict(Enum):
+    SATISFIED = "satisfied"
+    CONTRADICTED = "contradicted"
+    UNDECIDED = "undecided"
+
+
+def all_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Contradicted if one is, satisfied if all are."""
+    seen = set(verdicts)
+    for verdict in (Verdict.CONTRADICTED, Verdict.UNDECIDED):
+        if verdict in seen:
+            return verdict
+    return Verdict.SATISFIED
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRun:
+    """The axes that `*n` stood for; broadcastable if only `*#n` has been met."""
+
+    shape: Shape
+    broadcastable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What the names of one function's annotations have been bound to."""
+
+    sizes: Mapping[str, Dim] = field(default_factory=dict)
+    runs: Mapping[str, BoundRun] = field(default_factory=dict)
+
+
+UNBOUND = Bindings()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The verdict, what the names are bound to from now on, and for a contradiction the reason in plain words."""
+
+    verdict: Verdict
+    bindings: Bindings = UNBOUND
+    reason: str = ""
+
+
+Step: TypeAlias = tuple[Verdict, str]
+
+
+def unify(pattern: Pattern, shape: Shape, bindings: Bindings = UNBOUND) -> Match:
+    """Whether a shape meets a pattern. A name that is not bound yet binds; a contradiction binds nothing."""
+    sizes, runs = dict(bindings.sizes), dict(bindings.runs)
+    verdict = Verdict.SATISFIED
+    for step, reason in _steps(pattern, shape, sizes, runs):
+        if step is Verdict.CONTRADICTED:
+            return Match(step, bindings, reason)
+        verdict = all_of((verdict, step))
+    return Match(verdict, Bindings(sizes, runs))
+
+
+def _steps(pattern: Pattern, shape: Shape, sizes: dict[str, Dim], runs: dict[str, BoundRun]) -> Iterator[Step]:
+    least, wanted = shape.least_rank, len(pattern.prefix + pattern.suffix)
+    too_many = pattern.variadic is None and least > wanted
+    if too_many or (shape.run is None and least < wanted):
+        bounds = ["at least " if open_ended else "" for open_ended in (shape.run, pattern.variadic)]
+        plural = "axis" if (shape.run, least) == (None, 1) else "axes"
+        yield Verdict.CONTRADICTED, f"it has {bounds[0]}{least} {plural}, the annotation {bounds[1]}{wanted}"
+        return
+    for index, wanted_axis, found in _lined_up(pattern, shape):
+        yield _meet_axis(index, wanted_axis, found.size, sizes)
+    if pattern.variadic is None:
+        yield Verdict.SATISFIED if shape.run is None else Verdict.UNDECIDED, ""
+    elif (middle := _middle(pattern, shape)) is not None:
+        yield _meet_run(pattern.variadic, middle, runs)
+    else:
+        yield Verdict.UNDECIDED, ""
+
+
+def _lined_up(pattern: Pattern, shape: Shape) -> Iterable[tuple[int, AxisPattern, Axis]]:
+    """Which axis certainly meets which, with its index, from left to right."""
+    if shape.run is None:
+        right = len(shape.head) - len(pattern.suffix)
+        return chain(zip(count(), pattern.prefix, shape.head), zip(count(right), pattern.suffix, shape.head[right:]))
+    ends = pattern.suffix if pattern.variadic else pattern.prefix
+    known = min(len(ends), len(shape.tail))
+    from_right = zip(range(-known, 0), ends[len(ends) - known :], shape.tail[len(shape.tail) - known :])
+    return chain(zip(count(), pattern.prefix, shape.head), from_right)
+
+
+def _middle(pattern: Pattern, shape: Shape) -> Shape | None:
+    """The axes that the variadic stands for, or None where it is not known which they are."""
+    left, right = len(pattern.prefix), len(pattern.suffix)
+    if shape.run is None:
+        return Shape(shape.head[left : len(shape.head) - right])
+    if left > len(shape.head) or right > len(shape.tail):
+        return None
+    return Shape(shape.head[left:], shape.run, shape.tail[: len(shape.tail) - right])
+
+
+def _meet_axis(index: int, pattern: AxisPattern, found: Dim, sizes: dict[str, Dim]) -> Step:
+    if isinstance(pattern, Anonymous) or (pattern.broadcastable and found == ONE):
+        return Verdict.SATISFIED, ""
+    wanted = size_asked(pattern, sizes.get)
+    if wanted is not None:
+        obvious = isinstance(pattern, Fixed) or pattern.text == str(wanted).replace(" ", "")
+        said = pattern.text if obvious else f"{pattern.text} = {wanted}"
+        return _agree(found, wanted, pattern.broadcastable), f"its axis {index} is {found}, the annotation says {said}"
+    if isinstance(pattern, Formula) or (pattern.broadcastable and _may_be_one(found)):
+        return Verdict.UNDECIDED, ""
+    sizes[pattern.name if isinstance(pattern, Named) else pattern.text] = found
+    return Verdict.SATISFIED, ""
+
+
+def _meet_run(pattern: Variadic, found: Shape, runs: dict[str, BoundRun]) -> Step:
+    if pattern.name is None:
+        return Verdict.SATISFIED, ""
+    bound = runs.get(pattern.name)
+    if bound is None:
+        runs[pattern.name] = BoundRun(found, pattern.broadcastable)
+        return Verdict.SATISFIED, ""
+    verdict = _agree_shapes(found, bound.shape, pattern.broadcastable, bound.broadcastable)
+    if bound.broadcastable and verdict is not Verdict.CONTRADICTED:
+        both = broadcast(found, bound.shape) if pattern.broadcastable else found
+        runs[pattern.name] = BoundRun(both, pattern.broadcastable)
+    said = "" if str(bound.shape) == f"(*{pattern.name},)" else f" = {bound.shape}"
+    return verdict, f"its axes {pattern.text} are {found}, the annotation says {pattern.text}{said}"
+
+
+def _may_be_one(dim: Dim) -> bool:
+    return compare(dim, ONE) is not Truth.DIFFERENT
+
+
+def _agree(a: Dim, b: Dim, a_stretches: bool = False, b_stretches: bool = False) -> Verdict:
+    """Whether two sizes are the same, or one that may be stretched is 1. Differently named axes are not the same."""
+    if (a_stretches and a == ONE) or (b_stretches and b == ONE):
+        return Verdict.SATISFIED
+    truth = Truth.DIFFERENT if meant_different(a, b) else compare(a, b)
+    if truth is Truth.DIFFERENT:
+        stretches = (a_stretches and _may_be_one(a)) or (b_stretches and _may_be_one(b))
+        return Verdict.UNDECIDED if stretches else Verdict.CONTRADICTED
+    return Verdict.SATISFIED if truth is Truth.SAME else Verdict.UNDECIDED
+
+
+def _agree_shapes(a: Shape, b: Shape, a_stretches: bool = False, b_stretches: bool = False) -> Verdict:
+    """The same of shapes: the one that may be stretched may also have fewer axes."""
+    aligned = len(a.head) == len(b.head) and len(a.tail) == len(b.tail)
+    if a.run == b.run and (a.run is None or aligned):
+        if (len(a.head) < len(b.head) and not a_stretches) or (len(a.head) > len(b.head) and not b_stretches):
+            return Verdict.CONTRADICTED
+        pairs = chain(zip(reversed(a.head), reversed(b.head)), zip(a.tail, b.tail))
+        return all_of(_agree(x.size, y.size, a_stretches, b_stretches) for x, y in pairs)
+    for few, many, stretches in ((a, b, a_stretches), (b, a, b_stretches)):
+        if few.run is None and few.least_rank < many.least_rank and not stretches:
+            return Verdict.CONTRADICTED
+    if a_stretches or b_stretches or not (_is_named_run(a) and _is_named_run(b)):
+        return Verdict.UNDECIDED
+    assert a.run is not None
+    assert b.run is not None
+    return Verdict.CONTRADICTED if a.run.scope == b.run.scope else Verdict.UNDECIDED
+
+
+def _is_named_run(shape: Shape) -> bool:
+    return shape.run is not None and bool(shape.run.name) and not shape.axes
