@@ -89,7 +89,7 @@ def apply(spelling: Spelling, bound: Mapping[str, Value]) -> Value:
 
     Raises ShapeError where the call can never work, Unknowable where too little is known.
     """
-    accepted = {name: value for name, value in bound.items() if name in spelling.accepts}
+    accepted = {name: value for name, value in bound.items() if spelling.accepts_any or name in spelling.accepts}
     if not spelling.requires <= accepted.keys():
         raise Unknowable("an argument is missing")
     return finish(spelling, bound, spelling.op.shape(**accepted))

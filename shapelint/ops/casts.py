@@ -1,3 +1,151 @@
-from shapelint.ops.op import Op
+"""Ops that change dtype, device or library, and keep the shape."""
 
-OPS: tuple[Op, ...] = ()
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shapelint.events import Kind
+from shapelint.ops.creation import LEGACY
+from shapelint.ops.dtypes import element_dtype, named
+from shapelint.ops.op import DtypeRule, GraphEffect, Op, Result, Unknowable, tensor
+from shapelint.values import Const, Float, Int, Layer, Library, Shape, Tensor, Tuple, Value
+
+NO_GRAPH = GraphEffect.NO_GRAPH
+
+
+def kept(x: Value) -> Shape:
+    """The same shape."""
+    return tensor(x).shape
+
+
+def to(x: Value) -> Shape:
+    """x.to(dtype), x.to(device), x.to(other); modules have a `to` as well."""
+    if not isinstance(x, Tensor):
+        raise Unknowable("not known to be a tensor")
+    return x.shape
+
+
+def to_numpy(x: Value) -> Result:
+    """Out of the graph, into numpy."""
+    known = tensor(x)
+    return Tensor(known.shape, known.dtype, "numpy")
+
+
+def scalar(x: Value) -> Shape:
+    """np.float32(x): a number, or an array of that dtype."""
+    if not isinstance(x, Tensor | Int | Float | Const | Tuple):
+        raise Unknowable("not of numbers")
+    return tensor(x).shape
+
+
+def device(name: Value = Const("cpu"), index: Value = Const(None)) -> Value:  # noqa: B008
+    """torch.device: an object that is certainly no dtype."""
+    return Layer("torch.device", {})
+
+
+def to_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """The dtype that `to` names, or the one it had; None where an argument may be one or the other."""
+    targets = bound.get("targets")
+    dtype = element_dtype(bound["x"], library)
+    for target in targets.items if isinstance(targets, Tuple) else (targets,):
+        match target:
+            case None | Const(value=bool() | None) | Layer() | Int():
+                continue
+            case Const(value=str()):
+                continue  # a device
+            case Tensor(dtype=other):
+                dtype = other
+            case Library(name=name) if name.startswith("torch.") and named(target, library):
+                dtype = named(target, library)
+            case _:
+                return None
+    other_tensor = bound.get("other")
+    return other_tensor.dtype if isinstance(other_tensor, Tensor) else dtype
+
+
+def of_other(bound: Mapping[str, Value], library: str | None) -> str | None:
+    other = bound.get("other")
+    return other.dtype if isinstance(other, Tensor) else None
+
+
+def type_name(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """x.type(torch.FloatTensor), x.type("torch.cuda.HalfTensor"), x.type(torch.float)."""
+    target = bound.get("target")
+    match target:
+        case Library(name=name) | Const(value=str() as name):
+            return LEGACY.get(name.rpartition(".")[2]) or named(target, library)
+    return None
+
+
+def type_of(x: Value, target: Value) -> Shape:
+    return tensor(x).shape
+
+
+def row(
+    name: str,
+    function: object,
+    *spellings: str,
+    dtype: DtypeRule = "same",
+    graph: GraphEffect = GraphEffect.DIFFERENTIABLE,
+) -> Op:
+    return Op(name, function, spellings, Kind.CAST, dtype, graph)  # type: ignore[arg-type]
+
+
+METHODS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+KEEPING = ("cpu", "cuda", "contiguous", "pin_memory", "share_memory_", "to_dense", "coalesce", "xpu", "mps")
+SCALARS = [
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "complex64",
+    "complex128",
+    "bool_",
+    "half",
+    "single",
+    "double",
+]
+
+OPS: tuple[Op, ...] = (
+    row(
+        "to",
+        to,
+        "torch.Tensor.to(x, *targets, dtype, device, other, non_blocking, copy, memory_format)",
+        dtype=to_dtype,
+    ),
+    *(row(name, to, f"torch.Tensor.{name}(x, memory_format)", dtype=dtype) for name, dtype in METHODS.items()),
+    *(row(name, to, f"torch.Tensor.{name}(x, option, option2)") for name in KEEPING),
+    row("type", type_of, "torch.Tensor.type(x, target, non_blocking)", dtype=type_name),
+    row("type_as", kept, "torch.Tensor.type_as(x, other)", dtype=of_other),
+    row("clone", kept, "torch.clone(input, *, memory_format)", "numpy.copy(a, order)", "jax.numpy.copy(a, order)"),
+    row("numpy", to_numpy, "torch.Tensor.numpy(x, *, force)", "jax.device_get(x)", graph=GraphEffect.CUT),
+    row("from_numpy", kept, "torch.from_numpy(x)", "torch.from_dlpack(x)", graph=GraphEffect.REBUILD),
+    row("astype", to, "numpy.ndarray.astype(x, dtype, order, casting, subok, copy)", "jax.Array.astype(x, dtype)"),
+    row("astype", kept, "numpy.astype(x, dtype)", "jax.numpy.astype(x, dtype)"),
+    row("astype", kept, "jax.lax.convert_element_type(operand, new_dtype)".replace("new_dtype", "dtype")),
+    row("device_put", kept, "jax.device_put(x, device)", "jax.Array.block_until_ready(x)", "jax.block_until_ready(x)"),
+    row("stop_gradient", kept, "jax.lax.stop_gradient(x)", graph=GraphEffect.CUT),
+    *(row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n)))) for n in SCALARS),
+    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=str(named(Const(n)))) for n in (*SCALARS[:-3], "bfloat16")),
+    row("device", device, "torch.device(name, index)"),
+)

@@ -253,7 +253,7 @@ def result_dtype(rule: DtypeRule, bound: Mapping[str, Value], library: str | Non
         case "same":
             return element_dtype(first, library) if first is not None else None
         case "index":
-            return _default(library, "int")
+            return default_dtype(library, "int")
         case "float":
             return _map(first, library, _floated)
         case "step":
@@ -302,7 +302,8 @@ def unknown_dtype(bound: Mapping[str, Value], library: str | None) -> str | None
     return None
 
 
-def _default(library: str | None, category: str) -> str:
+def default_dtype(library: str | None, category: str) -> str:
+    """What a library makes of Python's ints and floats."""
     return str(DEFAULTS[library][category]) if library else category
 
 
@@ -315,7 +316,7 @@ def _floated(dtype: Dtype, library: str | None) -> str:
     if dtype.level >= LADDER.index("float"):
         return str(dtype)
     if library != "numpy":
-        return _default(library, "float")
+        return default_dtype(library, "float")
     if dtype.category != "bool" and not dtype.bits:
         return "float"
     return f"float{min(64, 2 * max(dtype.bits, 8))}"
@@ -325,7 +326,7 @@ def _quotient(dtype: str | None, library: str | None) -> str | None:
     known = parse(dtype)
     if known is None or known.level >= LADDER.index("float"):
         return dtype
-    return _default(library, "float")
+    return default_dtype(library, "float")
 
 
 def _totalled(dtype: Dtype, library: str | None) -> str:
@@ -333,7 +334,13 @@ def _totalled(dtype: Dtype, library: str | None) -> str:
         return str(dtype)
     if dtype.kind == "uint" and library != "torch":
         return "uint64" if library == "numpy" else "uint"
-    return _default(library, "int")
+    return default_dtype(library, "int")
+
+
+def magnitude(name: str | None) -> str | None:
+    """The dtype of a complex number's parts."""
+    dtype = parse(name)
+    return _magnitude(dtype, None) if dtype is not None else None
 
 
 def _magnitude(dtype: Dtype, library: str | None) -> str:

@@ -1,3 +1,112 @@
-from shapelint.ops.op import Op
+"""Ops along an axis that keep it: softmax, normalize, cumsum; and diff, which shortens it."""
 
-OPS: tuple[Op, ...] = ()
+from __future__ import annotations
+
+from shapelint.dims import as_dim
+from shapelint.events import Kind
+from shapelint.ops.axes import check_axis, edited
+from shapelint.ops.op import Op, Result, Unknowable, integer, integers, is_none, tensor
+from shapelint.ops.reductions import LAST, with_indices
+from shapelint.values import NONE, Axis, Int, Shape, Value
+
+
+def along(x: Value, dim: Value = NONE) -> Shape:
+    """(…) -> (…), along `dim`: an axis that exists, or several."""
+    shape = tensor(x).shape
+    if not is_none(dim):
+        for axis in _known(dim):
+            check_axis(shape, axis)
+    return shape
+
+
+def _known(dim: Value) -> tuple[int, ...]:
+    try:
+        return integers(dim)
+    except Unknowable:
+        return ()
+
+
+def cumulative(x: Value, dim: Value = NONE) -> Shape:
+    """numpy's cumsum: without an axis over the flattened array."""
+    shape = tensor(x).shape
+    if not is_none(dim):
+        return along(x, dim)
+    size = shape.numel()
+    if size is None:
+        raise Unknowable("rank not known")
+    return Shape((Axis(size),))
+
+
+def cumulative_extremum(x: Value, dim: Value) -> Result:
+    """torch.cummax: values and indices."""
+    return with_indices(along(x, dim))
+
+
+def diff(
+    x: Value,
+    n: Value = Int(as_dim(1)),
+    dim: Value = LAST,
+    prepend: Value = NONE,
+    append: Value = NONE,
+) -> Shape:
+    """(…, k, …) -> (…, k - n, …)"""
+    if not is_none(prepend) or not is_none(append):
+        raise Unknowable("longer by what is put before and after")
+    order = integer(n)
+    return edited(tensor(x).shape, (integer(dim),), lambda axis: (Axis(axis.size - order) if order else axis,))
+
+
+def row(name: str, *spellings: str, dtype: str = "float") -> Op:
+    return Op(name, along, spellings, Kind.NORMALISATION, dtype)
+
+
+CUMULATIVE = ("cumsum", "cumprod")
+
+OPS: tuple[Op, ...] = (
+    row(
+        "softmax",
+        "torch.softmax(input, dim, dtype)",
+        "torch.nn.functional.softmax(input, dim, _stacklevel, dtype)",
+        "torch.special.softmax(input, dim, *, dtype)",
+        "jax.nn.softmax(x, axis, where)",
+        "jax.scipy.special.softmax(x, axis)",
+    ),
+    row(
+        "log_softmax",
+        "torch.log_softmax(input, dim, dtype)",
+        "torch.nn.functional.log_softmax(input, dim, _stacklevel, dtype)",
+        "torch.special.log_softmax(input, dim, *, dtype)",
+        "jax.nn.log_softmax(x, axis, where)",
+        "jax.scipy.special.log_softmax(x, axis)",
+    ),
+    row("softmin", "torch.nn.functional.softmin(input, dim, _stacklevel, dtype)"),
+    row("gumbel_softmax", "torch.nn.functional.gumbel_softmax(logits, tau, hard, eps, dim)"),
+    row("normalize", "torch.nn.functional.normalize(input, p, dim, eps, out)"),
+    row("standardize", "jax.nn.standardize(x, axis, mean, variance, epsilon, where)"),
+    row("renorm", "torch.renorm(input, p, dim, maxnorm)"),
+    row("logcumsumexp", "torch.logcumsumexp(input, dim)"),
+    *(row(name, f"torch.{name}(input, dim, *, dtype)", dtype="total") for name in CUMULATIVE),
+    *(row(name, f"jax.lax.{name}(operand, axis, reverse)", dtype="same") for name in (*CUMULATIVE, "cummax", "cummin")),
+    *(
+        Op(
+            name.removeprefix("nan"),
+            cumulative,
+            (f"numpy.{name}(a, axis, dtype, out)", f"jax.numpy.{name}(a, axis, dtype, out)"),
+            Kind.NORMALISATION,
+            "total",
+        )
+        for name in (*CUMULATIVE, "nancumsum", "nancumprod")
+    ),
+    *(
+        Op(name, cumulative_extremum, (f"torch.{name}(input, dim)",), Kind.NORMALISATION, "same")
+        for name in ("cummax", "cummin")
+    ),
+    Op("diff", diff, ("torch.diff(input, n, dim, prepend, append)",), Kind.NORMALISATION, "same"),
+    Op(
+        "diff",
+        diff,
+        ("numpy.diff(a, n, axis, prepend, append)", "jax.numpy.diff(a, n, axis, prepend, append)"),
+        Kind.NORMALISATION,
+        "same",
+    ),
+)

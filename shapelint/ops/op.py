@@ -79,8 +79,9 @@ class Op:
     """One operation under all its spellings.
 
     Each spelling is a library's signature with the library's own parameter names: "torch.mean(input, dim, keepdim)".
-    SYNONYMS maps them to the parameter names of `shape`; names it does not take are ignored. `*size` collects
-    positional arguments into a Tuple, or takes a single tuple or list as it is. A method needs a spelling of
+    SYNONYMS maps them to the parameter names of `shape`, or the spelling does: "axis1: first". Names that `shape`
+    does not take are ignored, unless it takes any (`**sizes`). `*size` collects positional arguments into a Tuple, or
+    takes a single tuple or list as it is. A method needs a spelling of
     its own only if it differs from the function's with the tensor first: torch.Tensor.mean is found by torch.mean,
     numpy.ndarray.mean by numpy.mean, jax.Array.mean by jax.numpy.mean, and `add_` by `add`.
     """
@@ -102,6 +103,18 @@ SYNONYMS: Mapping[str, str] = {
     "array": "x",
     "arr": "x",
     "operand": "x",
+    "N": "n",
+    "M": "m",
+    "ar": "x",
+    "logits": "x",
+    "elements": "x",
+    "data": "x",
+    "object": "x",
+    "v": "values",
+    "stop": "end",
+    "num": "steps",
+    "size": "shape",
+    "fill_value": "value",
     "axis": "dim",
     "axes": "dim",
     "keepdims": "keepdim",
@@ -127,6 +140,7 @@ class Spelling:
     keywords: Mapping[str, str]  # every name the library knows -> canonical name
     variadic: str | None = None
     accepts: frozenset[str] = field(default_factory=frozenset)  # what the shape function takes
+    accepts_any: bool = False  # it takes every other keyword too: the sizes of einops
     requires: frozenset[str] = field(default_factory=frozenset)  # what it cannot do without
     by_operands: bool = False  # a method or operator: the operands decide which library it is
     in_place: bool = False  # `add_`, `+=`: the result is the receiver and keeps its shape
@@ -135,7 +149,8 @@ class Spelling:
 def parse_spelling(op: Op, text: str) -> Spelling:
     """Read "torch.mean(input, dim, *, dtype)"; the signature of `op.shape` decides which names arrive."""
     callee, _, inside = text.partition("(")
-    parameters = inspect.signature(op.shape).parameters
+    signature = inspect.signature(op.shape).parameters
+    parameters = {name: p for name, p in signature.items() if p.kind is not p.VAR_KEYWORD}
     accepts = frozenset(parameters)
     requires = frozenset(name for name, parameter in parameters.items() if parameter.default is parameter.empty)
     positional: list[str] = []
@@ -143,7 +158,7 @@ def parse_spelling(op: Op, text: str) -> Spelling:
     variadic: str | None = None
     keyword_only = False
     for part in (p.strip() for p in inside.rstrip(")").split(",")):
-        name = part.partition("=")[0].strip()
+        name, _, given = (word.strip() for word in part.partition("=")[0].partition(":"))
         if not name or name == "/":
             continue
         if name == "*":
@@ -151,13 +166,12 @@ def parse_spelling(op: Op, text: str) -> Spelling:
             continue
         if name.startswith("*"):
             name = name[1:]
-            variadic, keyword_only = canonical(name, accepts), True
-        else:
-            canon = canonical(name, accepts)
-            if not keyword_only:
-                positional.append(canon)
-        keywords[name] = canonical(name, accepts)
-    return Spelling(callee, op, tuple(positional), keywords, variadic, accepts, requires)
+            variadic, keyword_only = given or canonical(name, accepts), True
+        elif not keyword_only:
+            positional.append(given or canonical(name, accepts))
+        keywords[name] = given or canonical(name, accepts)
+    takes_any = len(parameters) < len(signature)
+    return Spelling(callee, op, tuple(positional), keywords, variadic, accepts, takes_any, requires)
 
 
 def canonical(name: str, accepts: frozenset[str]) -> str:
@@ -191,7 +205,7 @@ def tensor(value: Value) -> Tensor:
             return value
         case Tuple(items=items):
             return Tensor(stacked(items))
-        case Many(item=item, length=length):
+        case Many(item=item, length=length, kind="list" | "tuple" | "range"):
             inner = tensor(item)
             return replace(inner, shape=prepend(Axis(length or anonymous(object())), inner.shape), made_by=None)
         case Int() | Float() | Const(value=bool() | complex()):

@@ -1,3 +1,301 @@
-from shapelint.ops.op import Op
+"""Random arrays: torch, numpy (legacy functions, RandomState and Generator methods) and jax (key first)."""
 
-OPS: tuple[Op, ...] = ()
+from __future__ import annotations
+
+from shapelint.events import Kind
+from shapelint.ops.creation import TORCH, filled, like, of_floats
+from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.elementwise import broadcast_all
+from shapelint.ops.op import (
+    DtypeRule,
+    GraphEffect,
+    Op,
+    Result,
+    Unknowable,
+    integer,
+    is_none,
+    size_or_any,
+    sizes,
+    tensor,
+)
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Axis,
+    Float,
+    Graph,
+    GraphState,
+    Int,
+    Layer,
+    Maker,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    shape_of,
+)
+
+CONSTANT, NO_GRAPH = GraphEffect.CONSTANT, GraphEffect.NO_GRAPH
+NUMBER = Float(graph=Graph(GraphState.CONST))
+
+
+def torch_randint(low: Value, high: Value = NONE, shape: Value = NONE) -> Shape:
+    """randint(high, size) or randint(low, high, size)"""
+    return sizes(high if is_none(shape) else shape, Maker.CREATED)
+
+
+def permuted(n: Value) -> Shape:
+    """randperm: (n,)"""
+    return shape_of(size_or_any(n))
+
+
+def torch_normal(mean: Value, std: Value = NONE, shape: Value = NONE) -> Shape:
+    """torch.normal: of a size, or of the shape of its parameters."""
+    if not is_none(shape):
+        return sizes(shape, Maker.CREATED)
+    return broadcast_all(*(tensor(v).shape for v in (mean, std) if not is_none(v)))
+
+
+def multinomial(x: Value, num_samples: Value) -> Shape:
+    """(…, c) -> (…, num_samples)"""
+    shape = tensor(x).shape
+    if not shape.axes:
+        raise Unknowable("rank not known")
+    count = Axis(size_or_any(num_samples))
+    return Shape(shape.head, shape.run, (*shape.tail[:-1], count)) if shape.run else Shape((*shape.head[:-1], count))
+
+
+def receiver(x: Value) -> Value:
+    """normal_, nn.init.zeros_: the tensor itself."""
+    if isinstance(x, Tensor):
+        return x
+    raise Unknowable("not known to be a tensor")
+
+
+def drawn(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
+    """numpy's distributions: of `size`, else of the shape of the parameters; a number where these are numbers."""
+    if not is_none(shape):
+        return sizes(shape, Maker.CREATED)
+    common = broadcast_all(*(tensor(v).shape for v in (x, y) if not is_none(v)), Shape())
+    return common if common.rank != 0 else UNKNOWN
+
+
+def drawn_float(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
+    result = drawn(x, y, shape)
+    return NUMBER if result is UNKNOWN else result
+
+
+def drawn_sizes(shape: Value) -> Result:
+    """numpy.random.rand(2, 3)"""
+    return NUMBER if shape == Tuple(()) else sizes(shape, Maker.CREATED)
+
+
+def vectors(mean: Value, y: Value = NONE, shape: Value = NONE) -> Shape:
+    """multivariate_normal, dirichlet: (*size, d)"""
+    event = tensor(mean).shape
+    if event.rank is None:
+        raise Unknowable("rank not known")
+    batch = Shape() if is_none(shape) else sizes(shape)
+    if batch.run is not None:
+        return Shape((), batch.run, event.head[-1:])
+    return Shape(batch.head + event.head[-1:])
+
+
+def choice(a: Value, shape: Value = NONE) -> Result:
+    """Elements of a vector, or numbers below an int."""
+    if not is_none(shape):
+        if isinstance(a, Int) or tensor(a).shape.rank == 1:
+            return sizes(shape, Maker.CREATED)
+        raise Unknowable("rows of a table, or elements of a vector")
+    return UNKNOWN
+
+
+def permutation(x: Value) -> Shape:
+    """range(n) or an array, shuffled."""
+    return shape_of(x.dim) if isinstance(x, Int) else _array_only(x)
+
+
+def _array_only(x: Value) -> Shape:
+    if isinstance(x, Unknown):
+        raise Unknowable("an int or an array")
+    return tensor(x).shape
+
+
+def shuffled(x: Value) -> Value:
+    return NONE
+
+
+def generator(seed: Value = NONE) -> Value:
+    """numpy.random.default_rng"""
+    return Layer("numpy.random.Generator", {})
+
+
+def random_state(seed: Value = NONE) -> Value:
+    return Layer("numpy.random.RandomState", {})
+
+
+def jax_drawn(shape: Value = Tuple(())) -> Shape:  # noqa: B008
+    """key first, then the shape; a scalar without one."""
+    return sizes(shape, Maker.CREATED)
+
+
+def jax_of_parameters(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Shape:
+    """bernoulli, gamma, beta: of the shape of the parameters where none is asked for."""
+    if not is_none(shape):
+        return sizes(shape, Maker.CREATED)
+    return broadcast_all(*(tensor(v).shape for v in (x, y) if not is_none(v)), Shape())
+
+
+def categorical(x: Value, dim: Value = NONE, shape: Value = NONE) -> Shape:
+    """(…, c) -> (…)"""
+    from shapelint.ops.axes import reduced
+
+    if not is_none(shape):
+        return sizes(shape)
+    return reduced(tensor(x).shape, (-1 if is_none(dim) else integer(dim),), False)
+
+
+def keys(num: Value = NONE) -> Value:
+    """jax.random.split: that many keys, two where nothing is said."""
+    match num:
+        case Int(dim=dim) if dim.value is not None and dim.value <= 64:
+            return Tuple((UNKNOWN,) * dim.value)
+        case Int(dim=dim):
+            return Many(UNKNOWN, dim, "list")
+    return Tuple((UNKNOWN, UNKNOWN)) if is_none(num) else UNKNOWN
+
+
+def row(
+    name: str, function: object, *spellings: str, dtype: DtypeRule = of_floats, graph: GraphEffect = CONSTANT
+) -> Op:
+    return Op(name, function, spellings, Kind.RANDOM, dtype, graph)  # type: ignore[arg-type]
+
+
+def everywhere(name: str, signature: str) -> tuple[str, ...]:
+    """The function of numpy.random, and the methods of its generators."""
+    return (
+        f"numpy.random.{name}({signature})",
+        f"numpy.random.RandomState.{name}(generator, {signature})",
+        f"numpy.random.Generator.{name}(generator, {signature})",
+    )
+
+
+# Distributions of numpy by the number of their parameters, with real samples and with whole ones.
+REAL = {
+    "shape": (
+        "random",
+        "random_sample",
+        "ranf",
+        "sample",
+        "standard_normal",
+        "standard_cauchy",
+        "standard_exponential",
+    ),
+    "x, shape": ("exponential", "rayleigh", "chisquare", "standard_t", "standard_gamma", "pareto", "power", "weibull"),
+    "x, y, shape": (
+        "normal",
+        "uniform",
+        "laplace",
+        "lognormal",
+        "gumbel",
+        "logistic",
+        "beta",
+        "gamma",
+        "f",
+        "vonmises",
+        "wald",
+    ),
+}
+WHOLE = {
+    "x, shape": ("poisson", "geometric", "logseries", "zipf"),
+    "x, y, shape": ("binomial", "negative_binomial"),
+}
+JAX_PLAIN = ("normal", "gumbel", "exponential", "laplace", "logistic", "cauchy", "rademacher", "ball")
+JAX_OF_PARAMETERS = {
+    "x, shape": ("gamma", "loggamma", "poisson", "t", "chisquare", "pareto", "geometric", "rayleigh"),
+    "x, y, shape": ("beta", "binomial", "f", "truncated_normal"),
+}
+TORCH_IN_PLACE = [
+    "normal_",
+    "uniform_",
+    "random_",
+    "bernoulli_",
+    "exponential_",
+    "cauchy_",
+    "log_normal_",
+    "geometric_",
+]
+INIT = [
+    "normal_",
+    "uniform_",
+    "zeros_",
+    "ones_",
+    "constant_",
+    "eye_",
+    "dirac_",
+    "xavier_uniform_",
+    "xavier_normal_",
+    "kaiming_uniform_",
+    "kaiming_normal_",
+    "orthogonal_",
+    "trunc_normal_",
+    "sparse_",
+]
+
+OPS: tuple[Op, ...] = (
+    row("rand", filled, f"torch.rand(*size, {TORCH}, generator)"),
+    row("randn", filled, f"torch.randn(*size, {TORCH}, generator)"),
+    *(row(f"{n}_like", like, f"torch.{n}_like(input, {TORCH})", dtype="same") for n in ("rand", "randn")),
+    row("randint_like", like, f"torch.randint_like(input, low, high, {TORCH})", dtype="same"),
+    row("randint", torch_randint, f"torch.randint(low, high, size, {TORCH}, generator)", dtype="index"),
+    row("randperm", permuted, f"torch.randperm(n, {TORCH}, generator)", dtype="index"),
+    row(
+        "normal",
+        torch_normal,
+        f"torch.normal(mean, std, size, {TORCH}, generator)",
+        dtype=unknown_dtype,
+        graph=NO_GRAPH,
+    ),
+    row(
+        "multinomial", multinomial, "torch.multinomial(input, num_samples, replacement)", dtype="index", graph=NO_GRAPH
+    ),
+    row("bernoulli", like, "torch.bernoulli(input, p)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
+    row("poisson", like, "torch.poisson(input)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
+    *(row(n, receiver, f"torch.Tensor.{n}(x, option, option2)", dtype="same") for n in TORCH_IN_PLACE),
+    *(row(n, receiver, f"torch.nn.init.{n}(x, a, b, c, d)".replace("(x", "(tensor"), dtype="same") for n in INIT),
+    row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(generator, *shape)"),
+    row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(generator, *shape)"),
+    *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),
+    *(row(n, drawn, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
+    row(
+        "randint",
+        drawn,
+        "numpy.random.randint(x, y, shape, dtype)",
+        "numpy.random.random_integers(x, y, shape)",
+        dtype="index",
+    ),
+    row("randint", drawn, "numpy.random.RandomState.randint(generator, x, y, shape, dtype)", dtype="index"),
+    row("randint", drawn, "numpy.random.Generator.integers(generator, x, y, shape, dtype)", dtype="index"),
+    row("multivariate_normal", vectors, *everywhere("multivariate_normal", "mean, cov, size")),
+    row("dirichlet", vectors, *everywhere("dirichlet", "mean, size")),
+    row("choice", choice, *everywhere("choice", "a, size, replace, p"), dtype=unknown_dtype),
+    row("permutation", permutation, *everywhere("permutation", "x"), dtype=unknown_dtype),
+    row("shuffle", shuffled, *everywhere("shuffle", "x")),
+    row("default_rng", generator, "numpy.random.default_rng(seed)"),
+    row("default_rng", random_state, "numpy.random.RandomState(seed)"),
+    *(row(n, jax_drawn, f"jax.random.{n}(key, shape, dtype)", dtype=unknown_dtype) for n in JAX_PLAIN),
+    row("uniform", jax_drawn, "jax.random.uniform(key, shape, dtype, minval, maxval)"),
+    row("randint", jax_drawn, "jax.random.randint(key, shape, minval, maxval, dtype)", dtype="index"),
+    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, x, shape)".replace("x", "p"), dtype="bool"),
+    *(
+        row(n, jax_of_parameters, f"jax.random.{n}(key, {s}, dtype)", dtype=unknown_dtype)
+        for s, names in JAX_OF_PARAMETERS.items()
+        for n in names
+    ),
+    row("categorical", categorical, "jax.random.categorical(key, logits, axis, shape)", dtype="index"),
+    row("permutation", permutation, "jax.random.permutation(key, x, axis, independent)", dtype=unknown_dtype),
+    row("choice", choice, "jax.random.choice(key, a, shape, replace, p)", dtype=unknown_dtype),
+    row("split", keys, "jax.random.split(key, num)"),
+)
