@@ -1,4 +1,7 @@
-"""A shape held against a jaxtyping pattern, with the names that other annotations of the function have bound."""
+"""Values held against hints, shapes against patterns, with the names that the function's other annotations have bound.
+
+`meets` is for a value and a type hint, `unify` for a shape and a jaxtyping pattern.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,20 @@ from typing import TypeAlias
 
 from shapelint.annotations import Anonymous, AxisPattern, Fixed, Formula, Named, Pattern, Variadic, size_asked
 from shapelint.dims import ONE, Dim, Truth, compare, meant_different
+from shapelint.hints import (
+    AnyHint,
+    ArrayHint,
+    DictHint,
+    InstanceHint,
+    NoneHint,
+    ScalarHint,
+    SequenceHint,
+    TupleHint,
+    TypeHint,
+    UnionHint,
+)
 from shapelint.shapes import broadcast
-from shapelint.values import Axis, Shape
+from shapelint.values import Axis, Const, Dict, Float, Instance, Int, Many, Shape, Tensor, Tuple, Union, Value
 
 
 class Verdict(Enum):
@@ -174,3 +189,84 @@ def _agree_shapes(a: Shape, b: Shape, a_stretches: bool = False, b_stretches: bo
 
 def _is_named_run(shape: Shape) -> bool:
     return shape.run is not None and bool(shape.run.name) and not shape.axes
+
+
+# A value held against a hint.
+
+
+def meets(hint: TypeHint, value: Value, bindings: Bindings = UNBOUND) -> Match:
+    """Whether a value has the shapes that a hint asks for. Only shapes and lengths of tuples contradict."""
+    match hint, value:
+        case _, Union(options=options):
+            return _one_of([meets(hint, option, bindings) for option in options], bindings)
+        case UnionHint(options=options), _:
+            return _any_of([meets(option, value, bindings) for option in options if _admits(option, value)], bindings)
+        case ArrayHint(), Tensor(shape=shape):
+            pattern = hint.pattern
+            if pattern is not None:
+                return unify(pattern, shape, bindings)
+            return Match(Verdict.SATISFIED if hint.text is None else Verdict.UNDECIDED, bindings)
+        case TupleHint(items=items), Tuple(items=values, kind="tuple"):
+            if len(items) != len(values) and len(items) > 1:  # tuple[X] is often meant as tuple[X, ...]
+                reason = f"it has {len(values)} elements, the annotation {len(items)}"
+                return Match(Verdict.CONTRADICTED, bindings, reason)
+            return _all_of(zip(items, values), bindings) if len(items) == len(values) else _undecided(bindings)
+        case SequenceHint(item=item), Tuple(items=values):
+            return _all_of(((item, value) for value in values), bindings)
+        case SequenceHint(item=item), Many(item=value):
+            return meets(item, value, bindings)
+        case DictHint(value=item), Dict(items=entries):
+            return _all_of(((item, value) for _, value in entries), bindings)
+        case (NoneHint(), Const(value=None)) | (ScalarHint(name="int"), Int()) | (ScalarHint(name="float"), Float()):
+            return Match(Verdict.SATISFIED, bindings)
+    return _undecided(bindings)
+
+
+def _undecided(bindings: Bindings) -> Match:
+    return Match(Verdict.UNDECIDED, bindings)
+
+
+def _all_of(pairs: Iterable[tuple[TypeHint, Value]], bindings: Bindings) -> Match:
+    verdict, known = Verdict.SATISFIED, bindings
+    for index, (hint, value) in enumerate(pairs):
+        match = meets(hint, value, known)
+        if match.verdict is Verdict.CONTRADICTED:
+            return Match(match.verdict, bindings, f"in element {index} {match.reason}")
+        verdict, known = all_of((verdict, match.verdict)), match.bindings
+    return Match(verdict, known)
+
+
+def _one_of(matches: list[Match], bindings: Bindings) -> Match:
+    """The value is one of several: it contradicts if all of them do."""
+    verdicts = {match.verdict for match in matches}
+    same = all(match.bindings == matches[0].bindings for match in matches)
+    known = matches[0].bindings if same else bindings
+    return Match(verdicts.pop(), known, matches[0].reason) if len(verdicts) == 1 else Match(Verdict.UNDECIDED, known)
+
+
+def _any_of(matches: list[Match], bindings: Bindings) -> Match:
+    """The hint offers several: names bind where only one of them fits, or all that fit agree."""
+    fitting = [match for match in matches if match.verdict is not Verdict.CONTRADICTED]
+    if not fitting:
+        return matches[0] if matches else _undecided(bindings)
+    known = fitting[0].bindings if all(match.bindings == fitting[0].bindings for match in fitting) else bindings
+    satisfied = any(match.verdict is Verdict.SATISFIED for match in fitting)
+    return Match(Verdict.SATISFIED if satisfied else Verdict.UNDECIDED, known)
+
+
+def _admits(hint: TypeHint, value: Value) -> bool:
+    """Whether a value may be of the kind that an option of a union names, shapes aside."""
+    match value:
+        case Const(value=None):
+            return isinstance(hint, NoneHint | AnyHint | InstanceHint)
+        case Tensor(shape=shape):
+            return isinstance(hint, ArrayHint | AnyHint | InstanceHint) or (
+                isinstance(hint, ScalarHint) and shape.least_rank == 0
+            )
+        case Int() | Float():
+            return not isinstance(hint, NoneHint | TupleHint | SequenceHint | DictHint)
+        case Tuple() | Many():
+            return not isinstance(hint, NoneHint | ScalarHint | DictHint)
+        case Instance():
+            return not isinstance(hint, NoneHint | ScalarHint)
+    return True
