@@ -97,12 +97,7 @@ OPS: tuple[Op, ...] = (
     row("backward", nothing, "torch.Tensor.backward(x, gradient, retain_graph, create_graph, inputs)"),
     row("retain_grad", nothing, "torch.Tensor.retain_grad(x)"),
     row("requires_grad_", requires_grad, "torch.Tensor.requires_grad_(x, requires_grad)"),
-    row(
-        "parameter",
-        parameter,
-        "torch.nn.Parameter(data, requires_grad)",
-        "torch.nn.parameter.Parameter(data, requires_grad)",
-    ),
+    *(row("parameter", parameter, f"torch.nn.{n}(data, requires_grad)") for n in ("Parameter", "parameter.Parameter")),
     row("variable", kept, "torch.autograd.Variable(data, requires_grad, volatile)", graph=GraphEffect.REBUILD),
     row("grad", grad, "torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph)"),
 )

@@ -106,31 +106,17 @@ METHODS = {
     "cdouble": "complex128",
 }
 KEEPING = ("cpu", "cuda", "contiguous", "pin_memory", "share_memory_", "to_dense", "coalesce", "xpu", "mps")
-SCALARS = [
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "complex64",
-    "complex128",
-    "bool_",
-    "half",
-    "single",
-    "double",
-]
+SCALARS = (
+    *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
+    *("float16", "float32", "float64", "complex64", "complex128", "bool_"),
+)
+NUMPY_SCALARS = (*SCALARS, "half", "single", "double")
 
 OPS: tuple[Op, ...] = (
     row(
         "to",
         to,
-        "torch.Tensor.to(x, *targets, dtype, device, other, non_blocking, copy, memory_format)",
+        "torch.Tensor.to(x, *targets, dtype, device, other, non_blocking, copy)",
         dtype=to_dtype,
     ),
     *(row(name, to, f"torch.Tensor.{name}(x, memory_format)", dtype=dtype) for name, dtype in METHODS.items()),
@@ -142,10 +128,13 @@ OPS: tuple[Op, ...] = (
     row("from_numpy", kept, "torch.from_numpy(x)", "torch.from_dlpack(x)", graph=GraphEffect.REBUILD),
     row("astype", to, "numpy.ndarray.astype(x, dtype, order, casting, subok, copy)", "jax.Array.astype(x, dtype)"),
     row("astype", kept, "numpy.astype(x, dtype)", "jax.numpy.astype(x, dtype)"),
-    row("astype", kept, "jax.lax.convert_element_type(operand, new_dtype)".replace("new_dtype", "dtype")),
+    row("astype", kept, "jax.lax.convert_element_type(x, dtype)"),
     row("device_put", kept, "jax.device_put(x, device)", "jax.Array.block_until_ready(x)", "jax.block_until_ready(x)"),
     row("stop_gradient", kept, "jax.lax.stop_gradient(x)", graph=GraphEffect.CUT),
-    *(row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n)))) for n in SCALARS),
-    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=str(named(Const(n)))) for n in (*SCALARS[:-3], "bfloat16")),
+    *(
+        row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n))))
+        for n in (*SCALARS, "half", "single", "double")
+    ),
+    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=str(named(Const(n)))) for n in (*SCALARS, "bfloat16")),
     row("device", device, "torch.device(name, index)"),
 )

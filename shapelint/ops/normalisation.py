@@ -9,6 +9,8 @@ from shapelint.ops.op import Op, Result, Unknowable, integer, integers, is_none,
 from shapelint.ops.reductions import LAST, with_indices
 from shapelint.values import NONE, Axis, Int, Shape, Value
 
+ONCE = Int(as_dim(1))
+
 
 def along(x: Value, dim: Value = NONE) -> Shape:
     """(…) -> (…), along `dim`: an axis that exists, or several."""
@@ -44,7 +46,7 @@ def cumulative_extremum(x: Value, dim: Value) -> Result:
 
 def diff(
     x: Value,
-    n: Value = Int(as_dim(1)),
+    n: Value = ONCE,
     dim: Value = LAST,
     prepend: Value = NONE,
     append: Value = NONE,

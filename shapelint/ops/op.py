@@ -124,6 +124,7 @@ SYNONYMS: Mapping[str, str] = {
     "mat2": "y",
     "vec2": "y",
     "tensor2": "y",
+    "tensor": "x",
     "newshape": "shape",
     "a_min": "min",
     "a_max": "max",

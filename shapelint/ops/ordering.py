@@ -156,6 +156,8 @@ def both(name: str, signature: str) -> tuple[str, str]:
     return f"numpy.{name}({signature})", f"jax.numpy.{name}({signature})"
 
 
+BINCOUNT = both("bincount", "x, weights, minlength")
+
 OPS: tuple[Op, ...] = (
     row("topk", topk, "torch.topk(input, k, dim, largest, sorted)", dtype="same"),
     row("topk", lax_top_k, "jax.lax.top_k(operand, k)", dtype=unknown_dtype),
@@ -176,7 +178,7 @@ OPS: tuple[Op, ...] = (
         "bincount",
         bincount,
         "torch.bincount(input, weights, minlength)",
-        *both("bincount", "x, weights, minlength"),
+        *BINCOUNT,
         dtype=unknown_dtype,
     ),
     row("histc", histc, "torch.histc(input, bins, min, max)", dtype="same"),

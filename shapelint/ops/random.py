@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapelint.events import Kind
+from shapelint.ops.axes import reduced
 from shapelint.ops.creation import TORCH, filled, like, of_floats
 from shapelint.ops.dtypes import unknown_dtype
 from shapelint.ops.elementwise import broadcast_all
@@ -150,8 +151,6 @@ def jax_of_parameters(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> 
 
 def categorical(x: Value, dim: Value = NONE, shape: Value = NONE) -> Shape:
     """(…, c) -> (…)"""
-    from shapelint.ops.axes import reduced
-
     if not is_none(shape):
         return sizes(shape)
     return reduced(tensor(x).shape, (-1 if is_none(dim) else integer(dim),), False)
@@ -217,32 +216,24 @@ JAX_OF_PARAMETERS = {
     "x, shape": ("gamma", "loggamma", "poisson", "t", "chisquare", "pareto", "geometric", "rayleigh"),
     "x, y, shape": ("beta", "binomial", "f", "truncated_normal"),
 }
-TORCH_IN_PLACE = [
-    "normal_",
-    "uniform_",
-    "random_",
-    "bernoulli_",
-    "exponential_",
-    "cauchy_",
-    "log_normal_",
-    "geometric_",
-]
-INIT = [
-    "normal_",
-    "uniform_",
-    "zeros_",
-    "ones_",
-    "constant_",
-    "eye_",
-    "dirac_",
-    "xavier_uniform_",
-    "xavier_normal_",
-    "kaiming_uniform_",
-    "kaiming_normal_",
-    "orthogonal_",
-    "trunc_normal_",
-    "sparse_",
-]
+TORCH_IN_PLACE = (
+    *("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"),
+)
+INIT = (
+    *(
+        "normal_",
+        "uniform_",
+        "zeros_",
+        "ones_",
+        "constant_",
+        "eye_",
+        "dirac_",
+        "orthogonal_",
+        "trunc_normal_",
+        "sparse_",
+    ),
+    *("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"),
+)
 
 OPS: tuple[Op, ...] = (
     row("rand", filled, f"torch.rand(*size, {TORCH}, generator)"),
@@ -258,13 +249,11 @@ OPS: tuple[Op, ...] = (
         dtype=unknown_dtype,
         graph=NO_GRAPH,
     ),
-    row(
-        "multinomial", multinomial, "torch.multinomial(input, num_samples, replacement)", dtype="index", graph=NO_GRAPH
-    ),
+    row("multinomial", multinomial, "torch.multinomial(input, num_samples, option)", dtype="index", graph=NO_GRAPH),
     row("bernoulli", like, "torch.bernoulli(input, p)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
     row("poisson", like, "torch.poisson(input)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
     *(row(n, receiver, f"torch.Tensor.{n}(x, option, option2)", dtype="same") for n in TORCH_IN_PLACE),
-    *(row(n, receiver, f"torch.nn.init.{n}(x, a, b, c, d)".replace("(x", "(tensor"), dtype="same") for n in INIT),
+    *(row(n, receiver, f"torch.nn.init.{n}(tensor, a, b, c, d)", dtype="same") for n in INIT),
     row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(generator, *shape)"),
     row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(generator, *shape)"),
     *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),
@@ -288,7 +277,7 @@ OPS: tuple[Op, ...] = (
     *(row(n, jax_drawn, f"jax.random.{n}(key, shape, dtype)", dtype=unknown_dtype) for n in JAX_PLAIN),
     row("uniform", jax_drawn, "jax.random.uniform(key, shape, dtype, minval, maxval)"),
     row("randint", jax_drawn, "jax.random.randint(key, shape, minval, maxval, dtype)", dtype="index"),
-    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, x, shape)".replace("x", "p"), dtype="bool"),
+    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, x, shape)", dtype="bool"),
     *(
         row(n, jax_of_parameters, f"jax.random.{n}(key, {s}, dtype)", dtype=unknown_dtype)
         for s, names in JAX_OF_PARAMETERS.items()

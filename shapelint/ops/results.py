@@ -70,14 +70,15 @@ def _complete(
 
 
 def _graph(effect: GraphEffect, bound: Mapping[str, Value], library: str | None, dtype: str | None) -> Graph:
-    if bound.get("requires_grad") == TRUE:
-        return Graph(GraphState.LEAF)
+    graph = combine(operand_graphs(bound))
+    if bound.get("requires_grad") == TRUE and not graph.origins:
+        return Graph(GraphState.LEAF)  # rebuilt from what hangs on a graph it stays the cut that it is
     if effect in {GraphEffect.DIFFERENTIABLE, GraphEffect.ZERO_GRADIENT}:
         if is_inexact(dtype) is False:
             effect = GraphEffect.NO_GRAPH  # whole numbers carry no gradient
         elif library == "numpy":
             effect = GraphEffect.CUT
-    return take_effect(effect, combine(operand_graphs(bound)))
+    return take_effect(effect, graph)
 
 
 def _into(spelling: Spelling, bound: Mapping[str, Value], result: Tensor) -> Tensor:
