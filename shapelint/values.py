@@ -203,6 +203,7 @@ class Dict:
 
     items: tuple[tuple[object, Value], ...] = ()
     other: Value | None = None
+    kind: str = "dict"  # or "ModuleDict"
     made_by: Event | None = field(default=None, compare=False, repr=False)
 
     def get(self, key: object) -> Value | None:
@@ -296,6 +297,14 @@ class Instance:
     made_by: Event | None = field(default=None, repr=False)
 
 
+@dataclass(slots=True, eq=False)
+class Namespace:
+    """An imported file of the project: its top-level names."""
+
+    name: str
+    names: dict[str, Value]
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """A type as annotations name it: what `Float[Tensor, "b n"]` evaluates to. `type` is an annotations.Hint."""
@@ -321,7 +330,7 @@ class Unknown:
 
 Value: TypeAlias = (
     Tensor | Int | Float | Const | Slice | Tuple | Many | Dict | Library | Layer | Method | Partial
-    | Function | Class | Instance | Hint | Union | Unknown
+    | Function | Class | Instance | Namespace | Hint | Union | Unknown
 )  # fmt: skip
 
 UNKNOWN = Unknown()
@@ -418,7 +427,7 @@ def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:
         x, y = a.get(key), b.get(key)
         items.append((key, join(x, y, (scope, str(key))) if x is not None and y is not None else (x or y or UNKNOWN)))
     other = join(a.other, b.other, scope) if a.other and b.other else a.other or b.other
-    return Dict(tuple(items), other)
+    return Dict(tuple(items), other, a.kind)
 
 
 def _unite(a: Value, b: Value) -> Value:

@@ -1,0 +1,55 @@
+"""From a syntax tree to events: the code is executed on abstract values, each function also on its own."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shapelint.events import Event
+from shapelint.interpreter.classes import copied, typical_instance
+from shapelint.interpreter.frame import CALLS_PER_FUNCTION, Frame, Project, Run, root_scope
+from shapelint.interpreter.functions import evaluate_alone
+from shapelint.interpreter.statements import execute_all
+from shapelint.scopes import Scope
+from shapelint.values import Function
+
+__all__ = ["Project", "interpret"]
+
+
+def interpret(module: cst.Module, filename: str, project: Project | None = None) -> list[Event]:
+    """What happens in a file, in execution order.
+
+    The top level is executed first, then every function on its own, in the order of definition, with what
+    its annotations say of the parameters. Any syntax that libcst parses gives at worst unknown values.
+    """
+    run = Run(module, filename, project)
+    scope = Scope({}, root_scope())
+    scope.origin = (module, filename)
+    top = Frame(run, scope, module, filename, filename)
+    run.modules[filename] = scope
+    execute_all(top, module.body)
+    position = 0
+    while position < len(run.pending):
+        run.calls_left = max(run.calls_left, 0) + CALLS_PER_FUNCTION
+        evaluate_pending(top, run.pending[position])
+        position += 1
+    return run.events
+
+
+def evaluate_pending(top: Frame, function: Function) -> None:
+    owner = function.owner
+    if owner is None:
+        evaluate_alone(top, function, None)
+        return
+    instance = typical_instance(top, owner)
+    if function.name not in {"__init__", "setup"}:
+        is_static = not function.node.params.params or owner.lookup(function.name) is not function
+        evaluate_alone(top, function, None if is_static and not is_property(owner, function) else copied(instance))
+
+
+def is_property(owner: object, function: Function) -> bool:
+    from shapelint.values import Class, Method
+
+    if not isinstance(owner, Class):
+        return False
+    found = owner.lookup(function.name)
+    return isinstance(found, Method) and found.name == "property"

@@ -1,0 +1,223 @@
+"""Assignment targets, and names that an author gives to axes: `b, t, c = x.shape`, `n = x.shape[0]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from shapelint.dims import Origin, Symbol, as_dim, axis
+from shapelint.events import Stored
+from shapelint.interpreter import attributes, comprehensions, containers, subscripts
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.scopes import learn
+from shapelint.values import (
+    UNKNOWN,
+    Axis,
+    Dict,
+    Instance,
+    Int,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    join,
+)
+
+
+def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | None = None) -> None:
+    """Bind a target. `node` is the statement, for events."""
+    match target:
+        case cst.Name(value=name):
+            scope = frame.scope
+            while name in frame.globals and scope.parent is not None and name not in scope.names:
+                scope = scope.parent
+            scope.names[name] = value
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            unpack(frame, elements, value, node or target)
+        case cst.StarredElement(value=inner):
+            assign(frame, inner, value, node)
+        case cst.Attribute():
+            set_attribute(frame, target, value, node or target)
+        case cst.Subscript():
+            set_item(frame, target, value, node or target)
+
+
+def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node: cst.CSTNode) -> None:
+    targets = list(elements)
+    star = next((i for i, e in enumerate(targets) if isinstance(e, cst.StarredElement)), None)
+    match value:
+        case Tuple(items=items) if star is None and len(items) == len(targets):
+            pass
+        case Tuple(items=items) if star is not None and len(items) >= len(targets) - 1:
+            after = len(items) - (len(targets) - star - 1)
+            items = (*items[:star], Tuple(items[star:after], "list"), *items[after:])
+        case _:
+            items = tuple(part(frame, value, index, node) for index in range(len(targets)))
+            if star is not None:
+                items = (*items[:star], Many(UNKNOWN), *items[star + 1 :])
+    for element, item in zip(targets, items):
+        assign(frame, element.value, item, node)
+
+
+def part(frame: Frame, value: Value, index: int, node: cst.CSTNode) -> Value:
+    """One element of something that is unpacked without its elements being known."""
+    match value:
+        case Union(options=options):
+            parts = [part(frame, option, index, node) for option in options]
+            result = parts[0]
+            for other in parts[1:]:
+                result = join(result, other, (frame.place(node), index))
+            return result
+        case Tuple(items=items) if index < len(items):
+            return items[index]
+        case Unknown(graph=graph):
+            found = frame.unknown(str(index), node, "item", value)
+            return Unknown(None, graph, found.made_by)
+    return comprehensions.item(frame, value, node)
+
+
+def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.CSTNode) -> None:
+    from shapelint.interpreter.expressions import evaluate
+
+    owner = evaluate(frame, target.value)
+    name = target.attr.value
+    if not isinstance(owner, Instance):
+        return
+    old = owner.attributes.get(name)
+    if frame.branch_depth and old is not None and not isinstance(old, Unknown):
+        owner.attributes[name] = join(old, value, (frame.place(target), name))
+    else:
+        owner.attributes[name] = value
+    method = frame.function.name if frame.function is not None else ""
+    frame.tell(Stored(owner, name, value, frame.site(node), None, method))
+
+
+def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:
+    from shapelint.interpreter.expressions import evaluate, key_of
+
+    container = evaluate(frame, target.value)
+    index = subscripts.index_value(frame, target)
+    match container:
+        case Tensor():
+            value_node = getattr(node, "value", None)
+            arguments = Arguments((container, index, value), {}, (target.value, target.slice[0], value_node))
+            result = operate(frame, "operator.setitem", arguments, node)
+            if isinstance(result, Tensor):
+                attributes.rebind(frame, target.value, result)
+        case Dict(items=items, other=other, kind=kind):
+            key = key_of(index)
+            if key is not None and not frame.branch_depth:
+                changed = Dict((*((k, v) for k, v in items if k != key), (key, value)), other, kind)
+            else:
+                changed = Dict(items, value if other is None else join(other, value, frame.place(node)), kind)
+            containers.change(frame, target.value, changed, value, node)
+        case Tuple(items=items, kind=kind):
+            match index:
+                case Int(dim=dim) if dim.value is not None and -len(items) <= dim.value < len(items):
+                    changed_items = list(items)
+                    changed_items[dim.value] = value
+                    containers.change(frame, target.value, Tuple(tuple(changed_items), kind), value, node)
+                case _:
+                    containers.change(frame, target.value, Many(UNKNOWN, None, kind), value, node)
+
+
+def names_axes(frame: Frame, target: cst.BaseAssignTargetExpression, source: cst.BaseExpression) -> bool:
+    """`b, t, c = x.shape`: the names become the axes of x. False where the statement is none of that kind."""
+    owner = subscripts.shape_owner(source)
+    if owner is None or not isinstance(target, cst.Tuple | cst.List):
+        return False
+    tensor = subscripts.tensor_behind(frame, owner)
+    if tensor is None:
+        return False
+    targets = [element.value for element in target.elements]
+    star = next((i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)), None)
+    shape = unpacked(frame, tensor, owner, len(targets), star)
+    if shape is None:
+        return False
+    count = len(targets) if star is None else star
+    for index in range(count):
+        bind_axis(frame, targets[index], shape.head[index])
+    if star is not None:
+        behind = len(targets) - star - 1
+        side = shape.tail if shape.run is not None else shape.head
+        rest = Many(UNKNOWN, kind="size")
+        if shape.run is None:
+            sizes = shape.head[star : len(shape.head) - behind]
+            assign(frame, targets[star], Tuple(tuple(Int(a.size) for a in sizes), "list"))
+        else:
+            assign(frame, targets[star], rest)
+        for index in range(1, behind + 1):
+            bind_axis(frame, targets[-index], side[-index])
+    return True
+
+
+def unpacked(frame: Frame, tensor: Tensor, node: cst.BaseExpression, count: int, star: int | None) -> Shape | None:
+    """The shape once it is known to have as many axes as there are targets; None where it cannot."""
+    from shapelint.interpreter.conditions import has_rank
+
+    shape = tensor.shape
+    if star is None:
+        if shape.run is None:
+            return shape if len(shape.head) == count else None
+        has_rank(frame, node, count)
+        known = subscripts.tensor_behind(frame, node)
+        if known is not None and known.shape.run is None and len(known.shape.head) == count:
+            return known.shape
+        return rank_only(frame, tensor, node, count)
+    if shape.run is None:
+        return shape if len(shape.head) >= count - 1 else None
+    for index in ([star - 1] if star else []) + ([star + 1 - count] if star + 1 < count else []):
+        tensor = subscripts.with_axis(frame, tensor, node, index)
+    return tensor.shape
+
+
+def rank_only(frame: Frame, tensor: Tensor, node: cst.BaseExpression, count: int) -> Shape:
+    """The axes of a tensor that has no name to refine."""
+    from shapelint.dims import anonymous
+
+    origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
+    return Shape(tuple(Axis(anonymous((origin, i))) for i in range(count)))
+
+
+def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
+    """A name for an axis: an unknown size takes it, a known one keeps what it is."""
+    from shapelint.dims import substitute
+
+    size = substitute(found.size, frame.facts)
+    symbol = size.symbol
+    if isinstance(target, cst.Name) and target.value != "_" and symbol is not None and is_nameless(symbol):
+        size = axis(target.value, frame.key)
+        learn(frame.facts, as_dim(symbol), size)
+    assign(frame, target, Int(size))
+
+
+def is_nameless(symbol: Symbol) -> bool:
+    return symbol.origin is Origin.ANONYMOUS and symbol.derivation is None
+
+
+def named_size(frame: Frame, target: cst.CSTNode, source: cst.BaseExpression, value: Value) -> Value:
+    """`n = x.shape[0]`, `n = len(x)`: an unknown size takes the name that it is given."""
+    if not isinstance(target, cst.Name) or not subscripts.is_unnamed(value) or not asks_for_size(source):
+        return value
+    assert isinstance(value, Int)
+    symbol = value.dim.symbol
+    assert isinstance(symbol, Symbol)
+    size = axis(target.value, frame.key)
+    learn(frame.facts, value.dim, size)
+    return Int(size)
+
+
+def asks_for_size(node: cst.BaseExpression) -> bool:
+    match node:
+        case cst.Subscript(value=inner):
+            return subscripts.shape_owner(inner) is not None
+        case cst.Call(func=cst.Name(value="len")):
+            return True
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="size"))):
+            return True
+    return False

@@ -1,0 +1,203 @@
+"""Attributes: of tensors, layers, instances, library modules, and of what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from shapelint.dims import size
+from shapelint.events import Kind, Operation, originate
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import severed
+from shapelint.ops.attributes import tensor_attribute
+from shapelint.ops.calls import layer_attribute
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Float,
+    Function,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Namespace,
+    Run,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    join,
+)
+
+CONSTANTS: Mapping[str, Value] = {
+    "numpy.newaxis": NONE,
+    "jax.numpy.newaxis": NONE,
+    "numpy.pi": Float(3.141592653589793),
+    "math.pi": Float(3.141592653589793),
+    "torch.pi": Float(3.141592653589793),
+    "jax.numpy.pi": Float(3.141592653589793),
+    "math.e": Float(2.718281828459045),
+    "numpy.e": Float(2.718281828459045),
+    "numpy.inf": Float(float("inf")),
+    "math.inf": Float(float("inf")),
+    "torch.inf": Float(float("inf")),
+    "numpy.nan": Float(),
+}
+
+# Attributes that are operations: rules see them as events.
+OPERATIONS: Mapping[str, tuple[str, Kind]] = {
+    "T": ("transpose", Kind.LAYOUT),
+    "mT": ("transpose", Kind.LAYOUT),
+    "H": ("transpose", Kind.LAYOUT),
+    "data": ("data", Kind.AUTOGRAD),
+    "real": ("real", Kind.ELEMENTWISE),
+    "imag": ("imag", Kind.ELEMENTWISE),
+    "flat": ("flatten", Kind.RESHAPE),
+}
+
+# What only arrays have: an unknown value with it counts as one.
+ARRAY_ATTRIBUTES = frozenset({"shape", "ndim", "T", "mT"})
+
+
+def attribute(frame: Frame, node: cst.Attribute) -> Value:
+    from shapelint.interpreter.expressions import evaluate
+
+    base = evaluate(frame, node.value)
+    name = node.attr.value
+    if isinstance(base, Unknown) and name in ARRAY_ATTRIBUTES:
+        base = as_tensor(frame, base, node.value)
+    return frame.known(attribute_of(frame, base, name, node))
+
+
+def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> Value:
+    match base:
+        case Library(name=module):
+            full = f"{module}.{name}"
+            return CONSTANTS.get(full, Library(full))
+        case Tensor():
+            return of_tensor(frame, base, name, node)
+        case Namespace(names=names):
+            return names.get(name, UNKNOWN)
+        case Instance():
+            return of_instance(frame, base, name, node)
+        case Class():
+            found = base.lookup(name)
+            return unwrapped(frame, found, base, node) if found is not None else UNKNOWN
+        case Method(name="super", receiver=receiver, function=Class() as owner):
+            return of_super(frame, receiver, owner, name)
+        case Layer():
+            known = layer_attribute(base, name)
+            return Method(base, name) if known is None else known
+        case Tuple(fields=fields) if name in fields:
+            return base.items[fields.index(name)]
+        case Union(options=options):
+            return of_union(frame, options, name, node)
+        case Unknown():
+            return of_unknown(frame, base, name, node)
+    return Method(base, name)
+
+
+def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Value:
+    value = tensor_attribute(base, name)
+    if value is None:
+        return Method(base, name)
+    if name not in OPERATIONS or not isinstance(value, Tensor):
+        return value
+    op, kind = OPERATIONS[name]
+    event = Operation(
+        op,
+        f"torch.Tensor.{name}",
+        kind,
+        {"x": base},
+        value,
+        frame.site(node),
+        {"x": frame.site(node.value)},
+        regions=frame.regions,
+    )
+    frame.tell(event)
+    return severed(frame, originate(value, event), event)
+
+
+def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) -> Value:
+    if name in base.attributes:
+        return base.attributes[name]
+    found = base.cls.lookup(name)
+    if found is not None:
+        return unwrapped(frame, found, base, node)
+    if any(isinstance(ancestor, Library) for ancestor in base.cls.ancestry()):
+        return Method(base, name)
+    scope = (base.cls.name, id(base.cls))
+    return frame.unknown(name, node, "attribute", base, size(name, scope))
+
+
+def unwrapped(frame: Frame, found: Value, base: Value, node: cst.Attribute) -> Value:
+    """A class attribute as it looks from outside: properties are called, functions become methods."""
+    match found:
+        case Function(name=name):
+            return Method(base, name, found) if isinstance(base, Instance) else found
+        case Method(name="property", function=Function() as function):
+            from shapelint.interpreter.functions import call_function
+            from shapelint.interpreter.operations import Arguments
+
+            return call_function(frame, function, Arguments((base,)), node) if isinstance(base, Instance) else UNKNOWN
+        case Method(name="staticmethod", function=Function() as function):
+            return function
+        case Method(name="classmethod", function=Function() as function):
+            return Method(base.cls if isinstance(base, Instance) else base, function.name, function)
+    return found
+
+
+def of_super(frame: Frame, receiver: Value, owner: Class, name: str) -> Value:
+    for ancestor in list(owner.ancestry())[1:]:
+        if isinstance(ancestor, Class) and name in ancestor.attributes:
+            found = ancestor.attributes[name]
+            return Method(receiver, name, found) if isinstance(found, Function) else UNKNOWN
+    return Method(receiver, name)
+
+
+def of_union(frame: Frame, options: tuple[Value, ...], name: str, node: cst.Attribute) -> Value:
+    found = [attribute_of(frame, option, name, node) for option in options if option != NONE]
+    result = found[0] if found else UNKNOWN
+    for other in found[1:]:
+        result = join(result, other, frame.place(node))
+    return result
+
+
+def of_unknown(frame: Frame, base: Unknown, name: str, node: cst.Attribute) -> Value:
+    """An attribute of something unknown: the same one each time, so that `cfg.d_model` is one size everywhere."""
+    symbol = base.dim.symbol if base.dim is not None else None
+    dim = size(f"{symbol.name}.{name}", symbol.scope) if symbol is not None else None
+    return frame.unknown(name, node, "attribute", base, dim)
+
+
+def as_tensor(frame: Frame, value: Unknown, node: cst.CSTNode, library: str | None = None) -> Tensor:
+    """What was unknown turns out to be an array by its use; the name it has is bound to that."""
+    run = Run("", value.made_by if value.made_by is not None else frame.place(node))
+    tensor = Tensor(Shape((), run), None, library, value.graph, value.made_by)
+    rebind(frame, node, tensor)
+    return tensor
+
+
+def rebind(frame: Frame, node: cst.CSTNode, value: Value) -> None:
+    """More is known of the value behind a name (or an attribute of self): what it is bound to is refined."""
+    match node:
+        case cst.Name(value=name):
+            if name in frame.scope.names:
+                frame.scope.names[name] = value
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=attribute_name)):
+            owner = frame.scope.lookup(base)
+            if isinstance(owner, Instance) and attribute_name in owner.attributes:
+                owner.attributes[attribute_name] = value
+
+
+def shape_value(tensor: Tensor) -> Value:
+    """`x.shape` as a tuple of ints; of unknown length where the rank is not known."""
+    if tensor.shape.run is None:
+        return Tuple(tuple(Int(axis.size) for axis in tensor.shape.head), "size")
+    return Many(UNKNOWN, kind="size")

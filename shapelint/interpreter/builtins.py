@@ -1,0 +1,345 @@
+"""Python's builtins and the few library callables that are about Python, not about arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+import libcst as cst
+
+from shapelint.dims import as_dim, derive
+from shapelint.events import Kind, Operation, originate
+from shapelint.interpreter import attributes, comprehensions
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, severed
+from shapelint.values import (
+    FALSE,
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Dict,
+    Float,
+    Graph,
+    GraphState,
+    Instance,
+    Int,
+    Many,
+    Method,
+    Partial,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    graph_of,
+)
+
+Builtin = Callable[[Frame, Arguments, cst.Call], Value]
+
+
+def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
+    """The result of a builtin; None where `name` is none of them."""
+    function = TABLE.get(name)
+    if function is None:
+        return UNKNOWN if name.startswith("builtins.") else None
+    if not arguments.complete:
+        return UNKNOWN
+    try:
+        return function(frame, arguments, node)
+    except IndexError:
+        return UNKNOWN
+
+
+def length(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.interpreter import subscripts
+
+    owner = subscripts.shape_owner(node.args[0].value)
+    value = arguments.args[0]
+    if owner is not None and isinstance(value, Tuple):
+        return Int(as_dim(len(value.items)))
+    if isinstance(value, Tensor):
+        return subscripts.of_shape(frame, value, node.args[0].value, Int(as_dim(0)))
+    known = comprehensions.length(value)
+    if known is not None:
+        return Int(known)
+    if isinstance(value, Unknown) and value.dim is not None and value.dim.symbol is not None:
+        from shapelint.dims import anonymous
+
+        symbol = value.dim.symbol
+        return Int(anonymous((symbol.scope, symbol.name, "len"), f"len({symbol.name})"))
+    return UNKNOWN
+
+
+def whole(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """int(x)"""
+    match arguments.args[0]:
+        case Int() as known:
+            return known
+        case Float(value=float() as known) if math.isfinite(known):
+            return Int(as_dim(int(known)))
+        case Tensor() | Unknown() as value:
+            return number(frame, "int", value, node)
+    return UNKNOWN
+
+
+def floating(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    match arguments.args[0]:
+        case Int(dim=dim):
+            return Float(float(dim.value) if dim.value is not None else None)
+        case Float() as known:
+            return known
+        case Const(value=str() as text) if text.strip().lstrip("+-").lower() in {"inf", "infinity"}:
+            return Float(float(text))
+        case Tensor() | Unknown() as value:
+            return number(frame, "float", value, node)
+    return Float()
+
+
+def number(frame: Frame, name: str, value: Tensor | Unknown, node: cst.Call) -> Value:
+    """A tensor becomes a Python number: what it hung on is cut off."""
+    graph = graph_of(value)
+    state = GraphState.NUMBER if graph.origins else graph.state
+    result: Value = Float(None, Graph(state, graph.origins))
+    if name == "int":
+        result = Unknown(value.dim if isinstance(value, Unknown) else None, Graph(state, graph.origins))
+    sites = {"x": frame.site(node.args[0].value)}
+    event = Operation(
+        name, f"builtins.{name}", Kind.AUTOGRAD, {"x": value}, result, frame.site(node), sites, regions=frame.regions
+    )
+    frame.tell(event)
+    return severed(frame, originate(result, event), event)
+
+
+def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.dims import anonymous
+
+    known = [value.dim for value in arguments.args if isinstance(value, Int | Unknown) and value.dim is not None]
+    size = None
+    if len(known) == len(arguments.args):
+        match known:
+            case [stop]:
+                size = stop
+            case [start, stop]:
+                size = stop - start
+            case [start, stop, step] if step.value is not None and step.value > 0:
+                size = derive("//", stop - start + (step.value - 1), step) if step.value != 1 else stop - start
+    return Many(Int(anonymous(frame.place(node), "i")), size, "range")
+
+
+def zipped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    tuples = [value.items for value in arguments.args if isinstance(value, Tuple)]
+    if tuples and len(tuples) == len(arguments.args):
+        return Tuple(tuple(Tuple(group) for group in zip(*tuples)), "zip")
+    parts = tuple(comprehensions.item(frame, value, node) for value in arguments.args)
+    return Many(Tuple(parts), comprehensions.length(arguments.args[0]), "zip")
+
+
+def enumerated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.dims import anonymous
+
+    value = arguments.args[0]
+    if isinstance(value, Tuple) and len(arguments.args) == 1 and not arguments.kwargs:
+        return Tuple(tuple(Tuple((Int(as_dim(i)), item)) for i, item in enumerate(value.items)), "enumerate")
+    pair = Tuple((Int(anonymous(frame.place(node), "i")), comprehensions.item(frame, value, node)))
+    return Many(pair, comprehensions.length(value), "enumerate")
+
+
+def collected(kind: str) -> Builtin:
+    def collect(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+        if not arguments.args:
+            return Tuple((), kind)
+        match arguments.args[0]:
+            case Tuple(items=items):
+                return Tuple(items, kind)
+            case Many(item=item, length=size):
+                return Many(item, size, kind)
+            case Tensor() as tensor:
+                return Many(comprehensions.item(frame, tensor, node), comprehensions.length(tensor), kind)
+            case Unknown() as unknown:
+                return Many(comprehensions.item(frame, unknown, node), None, kind)
+        return Many(UNKNOWN, None, kind)
+
+    return collect
+
+
+def same_items(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """reversed, sorted, iter: items of the same kind."""
+    match arguments.args[0]:
+        case Tuple(items=items, kind=kind):
+            return Tuple(items[::-1], kind) if same_function(node) == "reversed" else arguments.args[0]
+        case Many() as many:
+            return many
+    return Many(comprehensions.item(frame, arguments.args[0], node))
+
+
+def same_function(node: cst.Call) -> str:
+    return node.func.value if isinstance(node.func, cst.Name) else ""
+
+
+def total(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """sum(iterable): the items are added one after the other."""
+    from shapelint.interpreter import operators
+
+    value = arguments.args[0]
+    found = value.items if isinstance(value, Tuple) else (comprehensions.item(frame, value, node),) * 2
+    if not found:
+        return Int(as_dim(0))
+    result = arguments.args[1] if len(arguments.args) > 1 else found[0]
+    rest = found if len(arguments.args) > 1 else found[1:]
+    operand = node.args[0].value
+    for item in rest:
+        result = operators.binary(frame, node, "Add", result, item, (operand, operand))
+    if isinstance(result, Int) and not isinstance(value, Tuple):
+        return UNKNOWN
+    return result
+
+
+def extreme(function: str) -> Builtin:
+    def choose(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+        values = arguments.args
+        if len(values) == 1 and isinstance(values[0], Tuple):
+            values = values[0].items
+        dims = [value.dim for value in values if isinstance(value, Int)]
+        if len(dims) < 2 or len(dims) < len(values):
+            return UNKNOWN
+        return Int(reduce(lambda a, b: derive(function, a, b), dims))
+
+    return choose
+
+
+def absolute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.interpreter.operations import operate
+
+    match arguments.args[0]:
+        case Int(dim=dim) if dim.value is not None:
+            return Int(as_dim(abs(dim.value)))
+        case Float(value=known):
+            return Float(abs(known) if known is not None else None)
+        case Tensor():
+            result = operate(frame, "torch.abs", arguments, node)
+            return UNKNOWN if result is None else result
+    return UNKNOWN
+
+
+def instance_check(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.interpreter.conditions import class_options, is_instance
+    from shapelint.values import options
+
+    verdicts = {is_instance(option, class_options(arguments.args[1])) for option in options(arguments.args[0])}
+    return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else UNKNOWN
+
+
+def get_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    match arguments.args[1]:
+        case Const(value=str() as name):
+            attribute = cst.Attribute(node.args[0].value, cst.Name(name)) if name.isidentifier() else None
+            if attribute is not None and len(arguments.args) == 2:
+                return attributes.attribute_of(frame, arguments.args[0], name, attribute)
+    return UNKNOWN
+
+
+def set_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    match arguments.args:
+        case (Instance() as owner, Const(value=str() as name), value):
+            owner.attributes[name] = value
+    return NONE
+
+
+def parent(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """super()"""
+    match arguments.args:
+        case (Class() as owner, receiver):
+            return Method(receiver, "super", owner)
+        case ():
+            if frame.function is not None and frame.function.owner is not None and frame.owner is not None:
+                return Method(frame.owner, "super", frame.function.owner)
+    return UNKNOWN
+
+
+def dictionary(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    return Dict(tuple(arguments.kwargs.items())) if not arguments.args else UNKNOWN
+
+
+def partial(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    return Partial(arguments.args[0], arguments.args[1:], tuple(arguments.kwargs.items()))
+
+
+def wrapped(name: str) -> Builtin:
+    def wrap(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+        return Method(NONE, name, arguments.args[0])
+
+    return wrap
+
+
+def square_root(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    match arguments.args[0]:
+        case Int(dim=dim) if dim.value is not None and dim.value >= 0:
+            return Float(math.sqrt(dim.value))
+        case Float(value=float() as known) if known >= 0:
+            return Float(math.sqrt(known))
+    return Float()
+
+
+def rounded(function: Callable[[float], int]) -> Builtin:
+    def to_integer(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+        match arguments.args[0]:
+            case Int() as known:
+                return known
+            case Float(value=float() as known) if math.isfinite(known):
+                return Int(as_dim(function(known)))
+        return UNKNOWN
+
+    return to_integer
+
+
+def product(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.dims import product as multiply
+
+    match arguments.args[0]:
+        case Tuple(items=items) if items and all(isinstance(i, Int) for i in items):
+            return Int(multiply(i.dim for i in items if isinstance(i, Int)))
+    return UNKNOWN
+
+
+def check_callable(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    return FALSE if isinstance(arguments.args[0], Tensor | Int | Float | Tuple) else UNKNOWN
+
+
+TABLE: Mapping[str, Builtin] = {
+    "builtins.len": length,
+    "builtins.int": whole,
+    "builtins.float": floating,
+    "builtins.range": ranged,
+    "builtins.zip": zipped,
+    "builtins.enumerate": enumerated,
+    "builtins.list": collected("list"),
+    "builtins.tuple": collected("tuple"),
+    "builtins.set": collected("set"),
+    "builtins.reversed": same_items,
+    "builtins.sorted": same_items,
+    "builtins.iter": same_items,
+    "builtins.sum": total,
+    "builtins.max": extreme("max"),
+    "builtins.min": extreme("min"),
+    "builtins.abs": absolute,
+    "builtins.isinstance": instance_check,
+    "builtins.getattr": get_attribute,
+    "builtins.setattr": set_attribute,
+    "builtins.super": parent,
+    "builtins.dict": dictionary,
+    "builtins.property": wrapped("property"),
+    "builtins.staticmethod": wrapped("staticmethod"),
+    "builtins.classmethod": wrapped("classmethod"),
+    "builtins.callable": check_callable,
+    "builtins.next": lambda frame, arguments, node: comprehensions.item(frame, arguments.args[0], node),
+    "functools.partial": partial,
+    "math.sqrt": square_root,
+    "math.ceil": rounded(math.ceil),
+    "math.floor": rounded(math.floor),
+    "math.prod": product,
+    "tqdm.tqdm": same_items,
+    "tqdm.auto.tqdm": same_items,
+    "copy.deepcopy": lambda frame, arguments, node: arguments.args[0],
+    "copy.copy": lambda frame, arguments, node: arguments.args[0],
+}

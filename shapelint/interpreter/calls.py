@@ -1,0 +1,351 @@
+"""Calls: which kind of callable it is decides what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from shapelint.events import Call, originate
+from shapelint.interpreter import attributes, builtins, containers, operations, transforms
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Dict,
+    Function,
+    Instance,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Partial,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    join,
+)
+
+RECEIVERS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
+
+# Methods that only arrays have: an unknown receiver counts as one.
+ARRAY_METHODS = frozenset(
+    [
+        "abs",
+        "amax",
+        "amin",
+        "argmax",
+        "argmin",
+        "argsort",
+        "astype",
+        "backward",
+        "bmm",
+        "chunk",
+        "clamp",
+        "clamp_min",
+        "clamp_max",
+        "contiguous",
+        "cos",
+        "cumsum",
+        "detach",
+        "detach_",
+        "dim",
+        "exp",
+        "expand",
+        "expand_as",
+        "flatten",
+        "gather",
+        "index_select",
+        "item",
+        "log",
+        "log_softmax",
+        "logsumexp",
+        "long",
+        "masked_fill",
+        "masked_fill_",
+        "masked_select",
+        "matmul",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "mm",
+        "mul_",
+        "add_",
+        "sub_",
+        "div_",
+        "narrow",
+        "nelement",
+        "new_ones",
+        "new_tensor",
+        "new_zeros",
+        "nonzero",
+        "norm",
+        "numel",
+        "numpy",
+        "permute",
+        "prod",
+        "ravel",
+        "repeat",
+        "repeat_interleave",
+        "requires_grad_",
+        "reshape",
+        "scatter",
+        "scatter_",
+        "scatter_add_",
+        "sigmoid",
+        "sin",
+        "softmax",
+        "sqrt",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "tanh",
+        "tile",
+        "tolist",
+        "topk",
+        "transpose",
+        "tril",
+        "triu",
+        "unbind",
+        "unflatten",
+        "unfold",
+        "unsqueeze",
+        "var",
+        "view",
+        "view_as",
+        "argpartition",
+        "trace",
+        "zero_",
+        "square",
+    ]
+)
+LIKE_RECEIVER = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "eval", "train", "type"})
+
+
+def call(frame: Frame, node: cst.Call) -> Value:
+    from shapelint.interpreter.expressions import evaluate
+
+    callee = evaluate(frame, node.func)
+    arguments = evaluated_arguments(frame, node.args)
+    return frame.known(dispatch(frame, callee, arguments, node))
+
+
+def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
+    from shapelint.interpreter.expressions import evaluate
+
+    args: list[Value] = []
+    arg_nodes: list[cst.CSTNode | None] = []
+    kwargs: dict[str, Value] = {}
+    kwarg_nodes: dict[str, cst.CSTNode] = {}
+    complete = True
+    for arg in nodes:
+        value = evaluate(frame, arg.value)
+        match arg.star, value:
+            case "*", Tuple(items=items):
+                args.extend(items)
+                arg_nodes.extend([arg.value] * len(items))
+            case "**", Dict(items=items, other=None) if all(isinstance(key, str) for key, _ in items):
+                kwargs.update((str(key), item) for key, item in items)
+            case (("*" | "**"), _):
+                complete = False
+            case _ if arg.keyword is not None:
+                kwargs[arg.keyword.value] = value
+                kwarg_nodes[arg.keyword.value] = arg.value
+            case _:
+                args.append(value)
+                arg_nodes.append(arg.value)
+    return Arguments(tuple(args), kwargs, tuple(arg_nodes), kwarg_nodes, complete)
+
+
+def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) -> Value:
+    """Call a value."""
+    match callee:
+        case Library():
+            return call_library(frame, callee, arguments, node)
+        case Method():
+            return call_method(frame, callee, arguments, node)
+        case Function():
+            from shapelint.interpreter.functions import call_function
+
+            return call_function(frame, callee, arguments, node)
+        case Class():
+            from shapelint.interpreter.classes import instantiate
+
+            return instantiate(frame, callee, arguments, node)
+        case Instance():
+            return call_instance(frame, callee, arguments, node)
+        case Layer():
+            return call_layer(frame, callee, arguments, node)
+        case Tuple(kind="Sequential", items=layers):
+            return call_sequence(frame, layers, arguments, node)
+        case Partial():
+            return call_partial(frame, callee, arguments, node)
+        case Union(options=options):
+            return call_options(frame, options, arguments, node)
+    return opaque(frame, callee, arguments, node)
+
+
+def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value:
+    """One of several callables: what all of them give. Only problems of all would count, so none is told."""
+    results: list[Value] = []
+    outer = frame.run.events
+    for option in (option for option in options if option != NONE):
+        frame.run.events = []
+        results.append(dispatch(frame, option, arguments, node))
+    frame.run.events = outer
+    if not results:
+        return UNKNOWN
+    result = results[0]
+    for other in results[1:]:
+        result = join(result, other, frame.place(node))
+    return result
+
+
+def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode, result: Value = UNKNOWN) -> Value:
+    """A call of which only the data flow is known."""
+    event = Call(callee, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
+    frame.tell(event)
+    return originate(result, event)
+
+
+def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.Call) -> Value:
+    name = callee.name
+    for special in (builtins.call, transforms.call):
+        known = special(frame, name, arguments, node)
+        if known is not None:
+            return known
+    result = operate(frame, name, arguments, node)
+    if result is None:
+        return opaque(frame, callee, arguments, node)
+    if name.endswith("_") and arguments.arg_nodes and isinstance(result, Tensor):
+        rebind_argument(frame, arguments, result)
+    return result
+
+
+def rebind_argument(frame: Frame, arguments: Arguments, result: Value) -> None:
+    node = arguments.arg_nodes[0]
+    if node is not None:
+        attributes.rebind(frame, node, result)
+
+
+def call_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value:
+    receiver, name = method.receiver, method.name
+    receiver_node = node.func.value if isinstance(node.func, cst.Attribute) else None
+    match receiver:
+        case Tensor():
+            return call_tensor_method(frame, receiver, name, arguments, node, receiver_node)
+        case Unknown():
+            return call_unknown_method(frame, receiver, name, arguments, node, receiver_node)
+        case Instance() | Class():
+            return call_instance_method(frame, method, arguments, node)
+        case Layer():
+            return call_layer_method(frame, receiver, name, arguments, node)
+        case Tuple() | Many() | Dict():
+            return containers.call(frame, receiver, name, arguments, node, receiver_node)
+        case Const(value=str()):
+            return containers.call_text(receiver, name, arguments)
+        case Method(name="at") if isinstance(receiver.receiver, Tensor):
+            return UNKNOWN
+    return opaque(frame, method, arguments, node)
+
+
+def call_tensor_method(
+    frame: Frame, receiver: Tensor, name: str, arguments: Arguments, node: cst.Call, receiver_node: cst.CSTNode | None
+) -> Value:
+    for owner in owners(frame, receiver):
+        result = operate(frame, f"{owner}.{name}", arguments.after(receiver, receiver_node), node)
+        if result is not None:
+            if name.endswith("_") and receiver_node is not None and isinstance(result, Tensor):
+                attributes.rebind(frame, receiver_node, result)
+            return result
+    if name == "size" and not arguments.args and not arguments.kwargs:
+        return attributes.shape_value(receiver)
+    return opaque(frame, Method(receiver, name), arguments, node)
+
+
+def owners(frame: Frame, receiver: Tensor) -> list[str]:
+    """The array classes whose method it may be, likeliest first."""
+    if receiver.library is not None:
+        return [RECEIVERS[receiver.library]]
+    imported = [name for name in ("torch", "jax", "numpy") if name in frame.run.libraries]
+    return [RECEIVERS[name] for name in imported or ("torch", "numpy")]
+
+
+def call_unknown_method(
+    frame: Frame, receiver: Unknown, name: str, arguments: Arguments, node: cst.Call, receiver_node: cst.CSTNode | None
+) -> Value:
+    from shapelint.interpreter import subscripts
+
+    if name == "size" and receiver_node is not None and len(arguments.args) <= 1 and frame.run.libraries & {"torch"}:
+        tensor = attributes.as_tensor(frame, receiver, receiver_node)
+        if not arguments.args:
+            return attributes.shape_value(tensor)
+        return subscripts.of_shape(frame, tensor, receiver_node, arguments.args[0])  # type: ignore[arg-type]
+    if name in LIKE_RECEIVER:
+        return opaque(frame, Method(receiver, name), arguments, node, Unknown(receiver.dim, receiver.graph))
+    if name in ARRAY_METHODS and receiver_node is not None:
+        tensor = attributes.as_tensor(frame, receiver, receiver_node)
+        return call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
+    return opaque(frame, Method(receiver, name), arguments, node)
+
+
+def call_instance_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.interpreter.classes import library_method
+    from shapelint.interpreter.functions import call_function
+
+    if method.name == "super":
+        return opaque(frame, method, arguments, node)
+    if isinstance(method.function, Function):
+        return call_function(frame, method.function, arguments.after(method.receiver, None), node)
+    known = library_method(frame, method, arguments, node)
+    return opaque(frame, method, arguments, node) if known is None else known
+
+
+def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: cst.Call) -> Value:
+    """A module's forward, or __call__."""
+    from shapelint.interpreter.functions import call_function
+
+    for name in ("__call__", "forward"):
+        found = instance.cls.lookup(name)
+        if isinstance(found, Function):
+            return call_function(frame, found, arguments.after(instance, None), node)
+    return opaque(frame, instance, arguments, node)
+
+
+def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.Call) -> Value:
+    result = operations.call_layer(frame, layer, arguments, node)
+    return opaque(frame, layer, arguments, node) if result is None else result
+
+
+def call_layer_method(frame: Frame, layer: Layer, name: str, arguments: Arguments, node: cst.Call) -> Value:
+    if name in LIKE_RECEIVER or name in {"requires_grad_", "apply"}:
+        return layer
+    result = operations.call_method(frame, layer, name, arguments, node)
+    return opaque(frame, Method(layer, name), arguments, node) if result is None else result
+
+
+def call_sequence(frame: Frame, layers: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value:
+    """nn.Sequential: each layer is called with what the one before gave."""
+    result: Value = UNKNOWN
+    for layer in layers:
+        result = dispatch(frame, layer, arguments, node)
+        arguments = Arguments((result,), {}, arguments.arg_nodes[:1])
+    return result
+
+
+def call_partial(frame: Frame, partial: Partial, arguments: Arguments, node: cst.Call) -> Value:
+    merged = Arguments(
+        (*partial.args, *arguments.args),
+        {**dict(partial.kwargs), **arguments.kwargs},
+        (*(None for _ in partial.args), *arguments.arg_nodes),
+        arguments.kwarg_nodes,
+        arguments.complete,
+    )
+    return dispatch(frame, partial.callee, merged, node)

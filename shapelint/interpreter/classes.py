@@ -1,0 +1,165 @@
+"""Classes of the linted code: their definition, their instances, and methods they inherit from libraries."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shapelint.dims import size
+from shapelint.events import Call, Input
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.scopes import Scope
+from shapelint.values import (
+    NONE,
+    Class,
+    Const,
+    Function,
+    Instance,
+    Int,
+    Library,
+    Method,
+    Tuple,
+    Unknown,
+    Value,
+)
+
+DATACLASSES = frozenset(
+    {"dataclasses.dataclass", "typing.NamedTuple", "flax.struct.dataclass", "equinox.Module", "flax.linen.Module"}
+)
+
+
+def define_class(frame: Frame, node: cst.ClassDef) -> Class:
+    """The class object: its body is executed in a scope of its own."""
+    from shapelint.interpreter.expressions import evaluate
+    from shapelint.interpreter.statements import execute_block
+
+    bases = tuple(evaluate(frame, base.value) for base in node.bases)
+    scope = Scope({}, frame.scope, is_class=True)
+    cls = Class(node.name.value, bases, scope.names, node, frame.scope)
+    body = Frame(frame.run, scope, frame.module, frame.filename, (frame.key, node.name.value), owner=None)
+    body.depth = frame.depth
+    body.regions = frame.regions
+    start = len(frame.run.pending)
+    execute_block(body, node.body)
+    for function in frame.run.pending[start:]:
+        if function.owner is None and function.scope is scope:
+            function.owner = cls
+    for value in scope.names.values():
+        inner = value.function if isinstance(value, Method) else value
+        if isinstance(inner, Function) and inner.owner is None:
+            inner.owner = cls
+    return cls
+
+
+def instantiate(frame: Frame, cls: Class, arguments: Arguments, node: cst.CSTNode) -> Value:
+    """`Net(64, 1)`: __init__ is evaluated with the arguments."""
+    from shapelint.interpreter.functions import call_function
+
+    instance = Instance(cls, {})
+    instance.made_by = Call(cls, arguments.args, tuple(arguments.kwargs.items()), NONE, frame.site(node), frame.regions)
+    initialiser = cls.lookup("__init__")
+    if isinstance(initialiser, Function):
+        call_function(frame, initialiser, arguments.after(instance, None), node)
+    else:
+        names = field_names(cls)
+        values = dict(zip(names, arguments.args)) | dict(arguments.kwargs)
+        for name in names:
+            instance.attributes[name] = values.get(name, field_value(frame, cls, name, node))
+        if cls.is_a("typing.NamedTuple"):
+            return Tuple(tuple(instance.attributes.values()), cls.name, tuple(names))
+        if isinstance(cls.lookup("setup"), Function):
+            call_function(frame, cls.lookup("setup"), Arguments((instance,)), node)  # type: ignore[arg-type]
+    frame.tell(instance.made_by)
+    return instance
+
+
+def field_names(cls: Class) -> list[str]:
+    """The annotated fields of a dataclass-like class, inherited ones first."""
+    names: list[str] = []
+    for ancestor in reversed(list(cls.ancestry())):
+        if isinstance(ancestor, Class) and ancestor.node is not None:
+            names.extend(name for name in own_fields(ancestor.node) if name not in names)
+    return names
+
+
+def own_fields(node: cst.ClassDef) -> list[str]:
+    found: list[str] = []
+    for line in node.body.body:
+        statements = line.body if isinstance(line, cst.SimpleStatementLine) else ()
+        targets = [statement.target for statement in statements if isinstance(statement, cst.AnnAssign)]
+        found.extend(target.value for target in targets if isinstance(target, cst.Name))
+    return found
+
+
+def field_value(frame: Frame, cls: Class, name: str, node: cst.CSTNode) -> Value:
+    """A field that no argument fills: its default, else an unknown of its own."""
+    default = cls.lookup(name)
+    if default is not None and not isinstance(default, Unknown):
+        return default
+    return frame.unknown(name, node, "attribute", cls, size(name, (cls.name, id(cls))))
+
+
+def typical_instance(frame: Frame, cls: Class) -> Instance:
+    """`self` for methods that are evaluated on their own: __init__ ran with unknown arguments."""
+    from shapelint.interpreter.functions import evaluate_alone
+
+    run = frame.run
+    if cls in run.instances:
+        return run.instances[cls]
+    instance = Instance(cls, {})
+    run.instances[cls] = instance
+    initialiser = cls.lookup("__init__") or cls.lookup("setup")
+    for name in field_names(cls):
+        instance.attributes.setdefault(name, typical_field(frame, cls, name))
+    if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
+        evaluate_alone(frame, initialiser, instance)
+    return instance
+
+
+def typical_field(frame: Frame, cls: Class, name: str) -> Value:
+    default = cls.lookup(name)
+    symbol = size(name, (cls.name, id(cls)), default.dim.value if isinstance(default, Int) else None)
+    event = Input(name, frame.site(cls.node), kind="attribute")
+    if isinstance(default, Int):
+        return Int(symbol, made_by=event)
+    if default is None or isinstance(default, Unknown | Const):
+        return Unknown(symbol, made_by=event)
+    return default
+
+
+def copied(instance: Instance) -> Instance:
+    """The same object for an evaluation of its own: what it changes is not seen by others."""
+    return Instance(instance.cls, dict(instance.attributes), instance.made_by)
+
+
+def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value | None:
+    """What instances inherit from nn.Module and its like; None where nothing is known."""
+    receiver = method.receiver
+    if not isinstance(receiver, Instance):
+        return None
+    match method.name, arguments.args:
+        case (("to" | "cuda" | "cpu" | "float" | "half" | "double" | "eval" | "train" | "requires_grad_"), _):
+            return receiver
+        case (
+            ("register_buffer" | "register_parameter" | "add_module" | "register_module"),
+            (
+                Const(value=str() as name),
+                value,
+                *_,
+            ),
+        ):
+            receiver.attributes[name] = value
+            return NONE
+        case (("parameters" | "named_parameters" | "state_dict"), _):
+            return None
+        case (("__init__" | "save_hyperparameters"), _):
+            return NONE
+    return None
+
+
+def is_module(value: Value) -> bool:
+    """Whether a value is a neural-network module whose parameters train."""
+    match value:
+        case Instance(cls=cls):
+            return any(isinstance(a, Library) and a.name.endswith("Module") for a in cls.ancestry())
+    return False

@@ -1,0 +1,166 @@
+"""Comprehensions and iteration: what the items of an iterable look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shapelint.dims import Dim, anonymous, as_dim
+from shapelint.events import Input
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.ops.calls import iterate as iterate_layer
+from shapelint.scopes import Scope
+from shapelint.values import (
+    UNKNOWN,
+    Dict,
+    Instance,
+    Int,
+    Layer,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    join,
+)
+
+MOST_UNROLLED = 6
+
+
+def items(frame: Frame, value: Value, node: cst.CSTNode) -> tuple[Value, ...] | None:
+    """The items one by one, where they are known and few."""
+    if isinstance(value, Tuple) and len(value.items) <= MOST_UNROLLED:
+        return value.items
+    return None
+
+
+def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
+    """What every item of an iterable is like."""
+    from shapelint.interpreter.expressions import joined
+
+    match value:
+        case Tuple(items=found):
+            return joined(list(found), frame.place(node))
+        case Many(item=element):
+            return element
+        case Tensor():
+            index = Int(anonymous(frame.place(node), "i"))
+            result = operate(frame, "operator.getitem", Arguments((value, index), {}, (node, None)), node)
+            return UNKNOWN if result is None else result
+        case Layer():
+            element = iterate_layer(value)
+            return frame.unknown("item", node, "iteration", value) if element is None else element
+        case Instance():
+            return of_instance(frame, value, node)
+        case Union(options=options):
+            return joined([item(frame, option, node) for option in options], frame.place(node))
+        case Dict():
+            return UNKNOWN
+        case Unknown(graph=graph):
+            return Unknown(None, graph, Input("item", frame.site(node), kind="iteration", source=value))
+    return UNKNOWN
+
+
+def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:
+    from shapelint.interpreter.functions import call_method
+
+    for name in ("__iter__", "__getitem__"):
+        if value.cls.lookup(name) is not None:
+            args = () if name == "__iter__" else (Int(anonymous(frame.place(node), "i")),)
+            found = call_method(frame, value, name, Arguments(args), node)
+            return item(frame, found, node) if name == "__iter__" else found
+    return UNKNOWN
+
+
+def length(value: Value) -> Dim | None:
+    match value:
+        case Tuple(items=found):
+            return as_dim(len(found))
+        case Many(length=known):
+            return known
+        case Tensor(shape=shape):
+            axis = shape.axis(0)
+            return axis.size if axis is not None else None
+        case Dict(items=found, other=None):
+            return as_dim(len(found))
+    return None
+
+
+def sequence(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Value:
+    kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
+    values: list[Value] = []
+    size: Dim | None = None
+    is_exact = False
+    with inner_scope(frame):
+        for rounds in bindings(frame, node.for_in):
+            size, is_exact = rounds
+            values.append(element(frame, node))
+    if is_exact:
+        return Tuple(tuple(values), kind)
+    if not values:
+        return Many(UNKNOWN, kind=kind)
+    result = values[0]
+    for other in values[1:]:
+        result = join(result, other, frame.place(node))
+    return Many(result, size, kind)
+
+
+def element(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Value:
+    from shapelint.interpreter.expressions import evaluate
+
+    return evaluate(frame, node.elt)
+
+
+def mapping(frame: Frame, node: cst.DictComp) -> Value:
+    from shapelint.interpreter.expressions import evaluate
+
+    other: Value | None = None
+    with inner_scope(frame):
+        for _ in bindings(frame, node.for_in):
+            evaluate(frame, node.key)
+            value = evaluate(frame, node.value)
+            other = value if other is None else join(other, value, frame.place(node))
+    return Dict((), other)
+
+
+class inner_scope:
+    """The scope of a comprehension's own names."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame, self.outer = frame, frame.scope
+
+    def __enter__(self) -> None:
+        self.frame.scope = Scope({}, self.outer)
+
+    def __exit__(self, *_: object) -> None:
+        self.frame.scope = self.outer
+
+
+def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bool]]:
+    """Bind the targets of a comprehension, once for each known item, else once for all.
+
+    Yields the number of items, if known, and whether the items are gone through one by one.
+    """
+    from shapelint.interpreter import conditions
+    from shapelint.interpreter.assignments import assign
+    from shapelint.interpreter.expressions import evaluate
+
+    iterable = evaluate(frame, clause.iter)
+    simple = not clause.ifs and clause.inner_for_in is None
+    known = items(frame, iterable, clause.iter)
+    choices = known if known is not None else (item(frame, iterable, clause.iter),)
+    size = length(iterable) if simple else None
+    for choice in choices:
+        assign(frame, clause.target, choice)
+        for test in clause.ifs:
+            evaluate(frame, test.test)
+            conditions.assume(frame, test.test, True)
+        frame.alive = True
+        if clause.inner_for_in is None:
+            yield size, simple and known is not None
+        else:
+            for _ in bindings(frame, clause.inner_for_in):
+                yield None, False

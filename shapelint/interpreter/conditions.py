@@ -1,0 +1,208 @@
+"""Conditions: what is known on the path on which a test came out true, or false."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shapelint.dims import anonymous
+from shapelint.interpreter import attributes, subscripts
+from shapelint.interpreter.frame import Frame
+from shapelint.scopes import learn
+from shapelint.values import (
+    NONE,
+    Axis,
+    Class,
+    Const,
+    Instance,
+    Int,
+    Library,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    options,
+)
+
+ARRAY_CLASSES = {"torch.Tensor": "torch", "numpy.ndarray": "numpy", "jax.Array": "jax", "jax.numpy.ndarray": "jax"}
+
+
+def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
+    """Refine the state to the path on which `test` is `truth`; a path that cannot be is dead."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            assume(frame, inner, not truth)
+        case cst.BooleanOperation(left=left, operator=operator, right=right):
+            if isinstance(operator, cst.And) is truth:
+                assume(frame, left, truth)
+                assume(frame, right, truth)
+        case cst.Comparison(left=left, comparisons=(cst.ComparisonTarget(operator=operator, comparator=right),)):
+            compared(frame, left, type(operator).__name__, right, truth)
+        case cst.Call(func=cst.Name(value="isinstance"), args=(cst.Arg(value=subject), cst.Arg(value=kind))):
+            of_class(frame, subject, kind, truth)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="is_tensor")), args=(cst.Arg(value=subject),)):
+            of_class(frame, subject, None, truth)
+        case cst.Name():
+            present(frame, test, truth)
+
+
+def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.BaseExpression, truth: bool) -> None:
+    match operator, right:
+        case ("Is" | "Equal", cst.Name(value="None")):
+            is_none(frame, left, truth)
+        case ("IsNot" | "NotEqual", cst.Name(value="None")):
+            is_none(frame, left, not truth)
+        case ("Equal", _) if truth:
+            equal(frame, left, right)
+        case ("NotEqual", _) if not truth:
+            equal(frame, left, right)
+        case ("Equal" | "NotEqual", _):
+            different(frame, left, right)
+
+
+def equal(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression) -> None:
+    """Both sides are equal from here on: sizes, whole shapes, or a rank."""
+    rank_owner = rank_of(left)
+    x, y = quietly(frame, left), quietly(frame, right)
+    if rank_owner is not None and isinstance(y, Int) and y.dim.value is not None:
+        has_rank(frame, rank_owner, y.dim.value)
+        return
+    owner = subscripts.shape_owner(left)
+    if owner is not None and isinstance(y, Tuple):
+        has_shape(frame, owner, y)
+        x = quietly(frame, left)
+    pairs = list(zip(x.items, y.items)) if isinstance(x, Tuple) and isinstance(y, Tuple) else [(x, y)]
+    for a, b in pairs:
+        if isinstance(a, Int | Unknown) and isinstance(b, Int | Unknown) and Int in (type(a), type(b)):
+            both_known = a.dim is not None and b.dim is not None
+            if both_known and not learn(frame.facts, a.dim, b.dim):  # type: ignore[arg-type]
+                frame.alive = False
+
+
+def different(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression) -> None:
+    owner = rank_of(left)
+    if owner is None:
+        return
+    tensor, other = quietly(frame, owner), quietly(frame, right)
+    if isinstance(tensor, Tensor) and isinstance(other, Int) and tensor.shape.rank == other.dim.value is not None:
+        frame.alive = False
+
+
+def rank_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` where the expression is its rank: x.ndim, x.dim(), len(x.shape), len(x.size())."""
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name(value="ndim")):
+            return owner
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="dim" | "ndimension")), args=()):
+            return owner
+        case cst.Call(func=cst.Name(value="len"), args=(cst.Arg(value=inner),)):
+            return subscripts.shape_owner(inner)
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="ndim")), args=(cst.Arg(value=owner),)):
+            return owner
+    return None
+
+
+def has_rank(frame: Frame, node: cst.BaseExpression, rank: int) -> None:
+    tensor = subscripts.tensor_behind(frame, node)
+    if tensor is None:
+        return
+    shape = tensor.shape
+    if shape.run is None:
+        frame.alive = frame.alive and len(shape.head) == rank
+        return
+    missing = rank - shape.least_rank
+    if missing < 0:
+        frame.alive = False
+        return
+    origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
+    text = frame.site(node).text if len(frame.site(node).text) < 30 else "?"
+    start = len(shape.head)
+    middle = tuple(Axis(anonymous((origin, i), f"{text}.shape[{i}]")) for i in range(start, start + missing))
+    subscripts.reshaped(frame, tensor, node, Shape((*shape.head, *middle, *shape.tail)))
+
+
+def has_shape(frame: Frame, node: cst.BaseExpression, shape: Tuple) -> None:
+    tensor = subscripts.tensor_behind(frame, node)
+    if tensor is None or tensor.shape.run is None:
+        return
+    has_rank(frame, node, len(shape.items))
+
+
+def is_none(frame: Frame, node: cst.BaseExpression, truth: bool) -> None:
+    value = quietly(frame, node)
+    if isinstance(value, Unknown):
+        if truth:
+            attributes.rebind(frame, node, NONE)
+        return
+    narrow(frame, node, value, [option for option in options(value) if (option == NONE) is truth])
+
+
+def narrow(frame: Frame, node: cst.BaseExpression, value: Value, kept: list[Value]) -> None:
+    if not kept:
+        frame.alive = False
+    elif len(kept) < len(options(value)):
+        attributes.rebind(frame, node, kept[0] if len(kept) == 1 else Union(tuple(kept)))
+
+
+def present(frame: Frame, node: cst.Name, truth: bool) -> None:
+    """`if x:` rules out None where it holds."""
+    value = quietly(frame, node)
+    if truth and isinstance(value, Union):
+        narrow(frame, node, value, [option for option in value.options if option != NONE])
+
+
+def of_class(frame: Frame, node: cst.BaseExpression, kind: cst.BaseExpression | None, truth: bool) -> None:
+    value = quietly(frame, node)
+    classes: list[Value] = [Library("torch.Tensor")] if kind is None else class_options(quietly(frame, kind))
+    verdicts = [is_instance(option, classes) for option in options(value)]
+    if isinstance(value, Unknown):
+        libraries = {ARRAY_CLASSES.get(c.name) for c in classes if isinstance(c, Library)}
+        if truth and len(libraries) == 1 and None not in libraries:
+            attributes.as_tensor(frame, value, node, libraries.pop())
+        return
+    kept = [option for option, verdict in zip(options(value), verdicts) if verdict is None or verdict is truth]
+    narrow(frame, node, value, kept)
+
+
+def class_options(value: Value) -> list[Value]:
+    return list(value.items) if isinstance(value, Tuple) else [value]
+
+
+def is_instance(value: Value, classes: list[Value]) -> bool | None:
+    """Whether a value is an instance of one of the classes; None where that is not certain."""
+    names = {c.name for c in classes if isinstance(c, Library)}
+    if not names and not any(isinstance(c, Class) for c in classes):
+        return None
+    match value:
+        case Tensor(library=library):
+            wanted = {ARRAY_CLASSES.get(name) for name in names} - {None}
+            if not wanted or library is None:
+                return None if library is None else (False if names <= PLAIN_CLASSES else None)
+            return library in wanted
+        case Int():
+            return True if "builtins.int" in names else (False if names <= PLAIN_CLASSES | set(ARRAY_CLASSES) else None)
+        case Const(value=None):
+            return False
+        case Const(value=str()):
+            return "builtins.str" in names
+        case Tuple(kind="tuple" | "list" as kind):
+            return f"builtins.{kind}" in names or (None if names - PLAIN_CLASSES - set(ARRAY_CLASSES) else False)
+        case Instance(cls=cls):
+            ancestry = list(cls.ancestry())
+            return True if any(c in ancestry for c in classes) else None
+    return None
+
+
+PLAIN_CLASSES = frozenset(f"builtins.{name}" for name in ("int", "float", "str", "list", "tuple", "dict", "set"))
+
+
+def quietly(frame: Frame, node: cst.BaseExpression) -> Value:
+    """Evaluate again what was evaluated already, without telling the rules twice."""
+    from shapelint.interpreter.expressions import evaluate
+
+    events, frame.run.events = frame.run.events, []
+    try:
+        return evaluate(frame, node)
+    finally:
+        frame.run.events = events

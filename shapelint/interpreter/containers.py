@@ -1,0 +1,150 @@
+"""Methods of lists, tuples, dicts and strings. What changes a container rebinds the name it was reached by."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shapelint.events import Stored
+from shapelint.interpreter import attributes
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Dict,
+    Instance,
+    Int,
+    Many,
+    Tuple,
+    Value,
+    join,
+)
+
+MOST_ITEMS = 16
+
+
+def call(
+    frame: Frame,
+    receiver: Tuple | Many | Dict,
+    name: str,
+    arguments: Arguments,
+    node: cst.Call,
+    receiver_node: cst.CSTNode | None,
+) -> Value:
+    match receiver, name, arguments.args:
+        case Tuple() | Many(), "append" | "add" | "appendleft", (item,):
+            change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
+            return NONE
+        case Tuple() | Many(), "extend", (items,):
+            change(frame, receiver_node, extended(frame, receiver, items, node), None, node)
+            return NONE
+        case Tuple(kind="size"), "numel", ():
+            from shapelint.dims import product
+
+            return Int(product(i.dim for i in receiver.items if isinstance(i, Int)))
+        case Tuple(items=items), "copy", ():
+            return receiver
+        case ((Tuple() | Many()), "pop", _):
+            return receiver.items[-1] if isinstance(receiver, Tuple) and receiver.items else last(receiver)
+        case ((Tuple() | Many()), "parameters" | "named_parameters" | "to" | "cuda" | "eval" | "train", _):
+            return receiver if name not in {"parameters", "named_parameters"} else UNKNOWN
+        case Dict(), _, _:
+            return call_dict(frame, receiver, name, arguments, node)
+    if name not in {"sort", "reverse", "index", "count", "insert", "clear", "remove"}:
+        return UNKNOWN
+    if name in {"insert", "clear", "remove"} and receiver_node is not None:
+        attributes.rebind(frame, receiver_node, Many(UNKNOWN, kind=receiver.kind))
+    return NONE
+
+
+def last(receiver: Value) -> Value:
+    return receiver.item if isinstance(receiver, Many) else UNKNOWN
+
+
+def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNode) -> Value:
+    if isinstance(receiver, Tuple) and not receiver.items:
+        if frame.branch_depth or receiver.kind != "list":
+            return Many(item, None, receiver.kind)
+        return Tuple((item,), receiver.kind)
+    if isinstance(receiver, Tuple) and not frame.branch_depth and len(receiver.items) < MOST_ITEMS:
+        return Tuple((*receiver.items, item), receiver.kind)
+    known = every(frame, receiver, node)
+    return Many(join(known, item, frame.place(node)), None, receiver.kind)
+
+
+def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNode) -> Value:
+    match receiver, items:
+        case Tuple(), Tuple() if not frame.branch_depth and len(receiver.items) + len(items.items) < MOST_ITEMS:
+            return Tuple(receiver.items + items.items, receiver.kind)
+        case _, Tuple() | Many():
+            other = every(frame, items, node)
+            if isinstance(receiver, Tuple) and not receiver.items:
+                return Many(other, None, receiver.kind)
+            return Many(join(every(frame, receiver, node), other, frame.place(node)), None, receiver.kind)
+    return Many(UNKNOWN, None, receiver.kind)
+
+
+def every(frame: Frame, receiver: Tuple | Many, node: cst.CSTNode) -> Value:
+    from shapelint.interpreter.expressions import joined
+
+    if isinstance(receiver, Many):
+        return receiver.item
+    return joined(list(receiver.items), frame.place(node))
+
+
+def change(
+    frame: Frame, receiver_node: cst.CSTNode | None, value: Value, item: Value | None, node: cst.CSTNode
+) -> None:
+    """The container behind `receiver_node` is now `value`; an attribute's new element is told to the rules."""
+    if receiver_node is None:
+        return
+    match receiver_node:
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            owner = frame.scope.lookup(base)
+            if isinstance(owner, Instance):
+                owner.attributes[name] = value
+                if item is not None:
+                    tell_stored(frame, owner, name, item, value, node)
+                return
+    attributes.rebind(frame, receiver_node, value)
+
+
+def tell_stored(frame: Frame, owner: Instance, name: str, item: Value, container: Value, node: cst.CSTNode) -> None:
+    kind = container.kind if isinstance(container, Tuple | Many | Dict) else "dict"
+    method = frame.function.name if frame.function is not None else ""
+    frame.tell(Stored(owner, name, item, frame.site(node), kind, method))
+
+
+def call_dict(frame: Frame, receiver: Dict, name: str, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.interpreter.expressions import joined, key_of
+
+    values = [value for _, value in receiver.items] + ([receiver.other] if receiver.other is not None else [])
+    match name, arguments.args:
+        case "items", ():
+            if receiver.other is None and receiver.items:
+                pairs = tuple(Tuple((constant(key), value)) for key, value in receiver.items)
+                return Tuple(pairs, "items")
+            return Many(Tuple((UNKNOWN, joined(values, frame.place(node)))), None, "items")
+        case "values", ():
+            if receiver.other is None and receiver.items:
+                return Tuple(tuple(values), "values")
+            return Many(joined(values, frame.place(node)), None, "values")
+        case (("get" | "pop" | "setdefault"), (key, *default)):
+            found = receiver.get(key_of(key)) if key_of(key) is not None else None
+            if found is not None:
+                return found
+            return joined([*values, *default], frame.place(node)) if default else UNKNOWN
+    return UNKNOWN
+
+
+def constant(key: object) -> Value:
+    from shapelint.dims import as_dim
+
+    return Int(as_dim(key)) if isinstance(key, int) and not isinstance(key, bool) else Const(key)
+
+
+def call_text(receiver: Const, name: str, arguments: Arguments) -> Value:
+    if name in {"lower", "upper", "strip"} and not arguments.args:
+        return Const(getattr(receiver.value, name)())
+    return UNKNOWN

@@ -1,0 +1,137 @@
+"""Annotations: what they say of a value that enters, and whether values meet them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import libcst as cst
+
+from shapelint import hints
+from shapelint.dims import size
+from shapelint.events import Meeting
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.unification import UNBOUND, Verdict
+from shapelint.values import Function, Int, Tensor, Value
+
+
+def union(left: Value, right: Value) -> Value:
+    return hints.union_hint(left, right)
+
+
+def subscripted(base: Value, index: Value) -> Value:
+    return hints.subscript_hint(base, index)
+
+
+def text_of(frame: Frame, annotation: cst.Annotation | None) -> str:
+    """An annotation as its author wrote it."""
+    return frame.site(annotation.annotation).text if annotation is not None else ""
+
+
+def hint_of(frame: Frame, annotation: cst.Annotation) -> hints.TypeHint:
+    """The type that an annotation names; quoted ones are read as code."""
+    from shapelint.interpreter.conditions import quietly
+
+    node = annotation.annotation
+    if isinstance(node, cst.SimpleString):
+        try:
+            node = cst.parse_expression(str(node.evaluated_value))
+        except (cst.ParserSyntaxError, ValueError):
+            return hints.as_hint(quietly(frame, node))
+    return hints.as_hint(quietly(frame, node))
+
+
+def entry_value(frame: Frame, annotation: cst.Annotation, name: str, default: int | None) -> Value:
+    """The value of an annotated parameter on entry."""
+    value = hints.value_of(hint_of(frame, annotation), frame.key, name)
+    if isinstance(value, Int) and default is not None:
+        return replace(value, dim=size(name, frame.key, default))
+    return value
+
+
+def meet_arguments(inner: Frame, function: Function, arguments: Arguments, caller: Frame, node: cst.CSTNode) -> None:
+    """Hold the arguments of a call against the parameters' annotations; names of axes are bound to sizes."""
+    bindings = UNBOUND
+    params = [*function.node.params.posonly_params, *function.node.params.params, *function.node.params.kwonly_params]
+    nodes = dict(zip((p.name.value for p in params), arguments.arg_nodes)) | dict(arguments.kwarg_nodes)
+    for param in params:
+        name = param.name.value
+        if param.annotation is None or not mentions_shapes(param.annotation):
+            continue
+        value = inner.scope.names[name]
+        hint = hint_of(inner, param.annotation)
+        match = hints.meets(hint, value, bindings)
+        bindings = match.bindings
+        place = nodes.get(name)
+        if place is not None and name in nodes:
+            reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
+            text = text_of(inner, param.annotation)
+            site = caller.site(node)
+            caller.tell(Meeting(value, text, "argument", name, site, reason, function.name))
+        inner.scope.names[name] = informed(value, hints.value_of(hint, inner.key, name))
+    inner.bindings = bindings
+
+
+def mentions_shapes(annotation: cst.Annotation) -> bool:
+    """Plain names such as `int` say nothing that a call does not say better."""
+    return not isinstance(annotation.annotation, cst.Name) or annotation.annotation.value[:1].isupper()
+
+
+def informed(value: Value, declared: Value) -> Value:
+    """A value with what its annotation adds where nothing is known: its rank, dtype and library."""
+    from shapelint.values import Unknown
+
+    match value, declared:
+        case Tensor(), Tensor():
+            known = value
+            if value.shape.run is not None and declared.shape.run is None and not value.shape.axes:
+                known = replace(known, shape=declared.shape)
+            return replace(known, dtype=value.dtype or declared.dtype, library=value.library or declared.library)
+        case Unknown(made_by=made_by, graph=graph), Tensor():
+            return replace(declared, made_by=made_by, graph=graph)
+    return value
+
+
+def declare_return(inner: Frame, function: Function) -> None:
+    """Names that only occur in the return annotation bind freely; those of parameters mean the parameters' axes."""
+    annotation = function.node.returns
+    inner.return_hint = hint_of(inner, annotation) if annotation is not None else None
+    if inner.return_hint is not None and inner.bindings is None:
+        bindings = UNBOUND
+        params = function.node.params
+        for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+            if param.annotation is not None and mentions_shapes(param.annotation):
+                value = inner.scope.names.get(param.name.value)
+                if value is not None:
+                    bindings = hints.meets(hint_of(inner, param.annotation), value, bindings).bindings
+        inner.bindings = bindings
+
+
+def meet_return(frame: Frame, value: Value, node: cst.Return) -> Value:
+    if frame.return_hint is None or frame.function is None:
+        return value
+    match = hints.meets(frame.return_hint, value, frame.bindings or UNBOUND)
+    annotation = frame.function.node.returns
+    reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
+    text = text_of(frame, annotation)
+    name = frame.function.name
+    frame.tell(Meeting(value, text, "return", name, frame.site(node), reason, name))
+    if reason is not None:
+        return value
+    return informed(value, hints.value_of(frame.return_hint, (frame.key, "return"), name))
+
+
+def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> Value | None:
+    """`h: Float[Tensor, "b d"] = f(x)`: the value meets the annotation; without a value nothing is bound."""
+    if value is None:
+        return None
+    hint = hint_of(frame, node.annotation)
+    match = hints.meets(hint, value, frame.bindings or UNBOUND)
+    if match.verdict is not Verdict.CONTRADICTED:
+        frame.bindings = match.bindings
+    reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
+    name = frame.site(node.target).text
+    function = frame.function.name if frame.function is not None else ""
+    text = text_of(frame, node.annotation)
+    frame.tell(Meeting(value, text, "assignment", name, frame.site(node), reason, function))
+    return informed(value, hints.value_of(hint, frame.key, name))

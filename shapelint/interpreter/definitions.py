@@ -1,0 +1,168 @@
+"""Definitions: functions, classes and type aliases become values; their annotations are told to the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shapelint.events import Annotation, Declared, Decorator
+from shapelint.interpreter import transforms
+from shapelint.interpreter.classes import define_class
+from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter.frame import Frame
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Float,
+    Function,
+    Int,
+    Library,
+    Method,
+    Partial,
+    Value,
+)
+
+JAXTYPING = "jaxtyping."
+
+
+def function(frame: Frame, node: cst.FunctionDef) -> None:
+    from shapelint.interpreter.expressions import evaluate
+
+    name = node.name.value
+    made = Function(name, node, frame.scope)
+    made.scope = frame.scope
+    value: Value = made
+    decorators = [evaluate(frame, decorator.decorator) for decorator in node.decorators]
+    for decorator in reversed(decorators):
+        value = decorated(frame, decorator, value, node)
+    frame.scope.names[name] = value
+    frame.run.pending.append(made)
+    declare(frame, node, "method" if frame.scope.is_class else "function", list(annotations_of(frame, node)))
+
+
+def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDef) -> Value:
+    """What a decorator makes of a function; of an unknown one nothing is known."""
+    match decorator:
+        case Library(name="builtins.property" | "functools.cached_property"):
+            return Method(NONE, "property", value)
+        case Library(name="builtins.staticmethod" | "builtins.classmethod" as wrapper):
+            return Method(NONE, wrapper.removeprefix("builtins."), value)
+        case Library(name=wrapper) if wrapper in transforms.TRANSPARENT or wrapper.startswith(JAXTYPING):
+            return value
+        case Method(name="setter" | "getter" | "deleter"):
+            return decorator.receiver if isinstance(decorator.receiver, Method) else value
+        case Partial(callee=Library(name=wrapper)) if wrapper in transforms.TRANSPARENT:
+            return value
+    return UNKNOWN
+
+
+def class_(frame: Frame, node: cst.ClassDef) -> None:
+    from shapelint.interpreter.expressions import evaluate
+
+    for decorator in node.decorators:
+        evaluate(frame, decorator.decorator)
+    made = define_class(frame, node)
+    frame.scope.names[node.name.value] = made
+    declare(frame, node, "class", list(fields(frame, node)), made)
+
+
+def type_alias(frame: Frame, node: cst.TypeAlias) -> None:
+    """`type Vec = Float[Tensor, "n"]`"""
+    from shapelint.interpreter.expressions import evaluate
+
+    frame.scope.names[node.name.value] = evaluate(frame, node.value)
+
+
+def declare(
+    frame: Frame,
+    node: cst.FunctionDef | cst.ClassDef,
+    kind: str,
+    found: list[Annotation],
+    cls: Class | None = None,
+) -> None:
+    """Tell the rules of a definition that carries jaxtyping annotations or its decorators."""
+    decorators = tuple(resolved_decorators(frame, node))
+    concerns = any(d.name.startswith((JAXTYPING, "beartype.")) for d in decorators)
+    if not found and not concerns:
+        return
+    bases = frozenset(a.name for a in cls.ancestry() if isinstance(a, Library)) if cls is not None else frozenset()
+    if any(d.name.endswith("dataclass") for d in decorators):
+        kind = "dataclass"
+    frame.tell(
+        Declared(
+            node.name.value,
+            kind,
+            decorators,
+            tuple(found),
+            frame.site(node),
+            bases,
+            frame.run.future_annotations,
+            frozenset(constants(frame)),
+        )
+    )
+
+
+def resolved_decorators(frame: Frame, node: cst.FunctionDef | cst.ClassDef) -> Iterator[Decorator]:
+    for decorator in node.decorators:
+        inner = decorator.decorator
+        called = isinstance(inner, cst.Call)
+        callee = quietly(frame, inner.func if isinstance(inner, cst.Call) else inner)
+        name = callee.name if isinstance(callee, Library) else ""
+        keywords = None
+        if isinstance(inner, cst.Call):
+            keywords = {a.keyword.value: quietly(frame, a.value) for a in inner.args if a.keyword is not None}
+        del called
+        yield Decorator(name, frame.site(decorator), keywords)
+
+
+def annotations_of(frame: Frame, node: cst.FunctionDef) -> Iterator[Annotation]:
+    params = node.params
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if param.annotation is not None:
+            yield from shape_strings(frame, param.name.value, param.annotation.annotation)
+    if node.returns is not None:
+        yield from shape_strings(frame, "return", node.returns.annotation)
+    for statement in node.body.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.AnnAssign):
+                yield from shape_strings(frame, frame.site(part.target).text, part.annotation.annotation)
+
+
+def fields(frame: Frame, node: cst.ClassDef) -> Iterator[Annotation]:
+    for statement in node.body.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.AnnAssign):
+                yield from shape_strings(frame, frame.site(part.target).text, part.annotation.annotation)
+
+
+def shape_strings(frame: Frame, name: str, node: cst.CSTNode) -> Iterator[Annotation]:
+    """The jaxtyping subscripts inside an annotation: Float[Tensor, "b n"], also in unions and tuples."""
+    if isinstance(node, cst.SimpleString):
+        try:
+            node = cst.parse_expression(str(node.evaluated_value))
+        except (cst.ParserSyntaxError, ValueError):
+            return
+    if isinstance(node, cst.Subscript) and len(node.slice) == 2:
+        text = node.slice[1].slice
+        base = quietly(frame, node.value)
+        if isinstance(base, Library) and base.name.startswith(JAXTYPING) and isinstance(text, cst.Index):
+            value = quietly(frame, text.value)
+            if isinstance(value, Const) and isinstance(value.value, str):
+                yield Annotation(name, base.name.removeprefix(JAXTYPING), value.value, frame.site(node))
+            return
+    for child in node.children:
+        if isinstance(child, cst.BaseExpression | cst.SubscriptElement | cst.Index | cst.Element):
+            yield from shape_strings(frame, name, child)
+
+
+def constants(frame: Frame) -> Iterator[str]:
+    """Names of numbers at the module's top level."""
+    scope = frame.scope
+    while scope.parent is not None and scope.parent.parent is not None:
+        scope = scope.parent
+    for name, value in scope.names.items():
+        if isinstance(value, Int | Float):
+            yield name

@@ -1,0 +1,296 @@
+"""Expressions: a table from syntax node to the function that evaluates it. What is not in it is Unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from shapelint.dims import Truth, as_dim, compare
+from shapelint.interpreter import attributes, calls, comprehensions, conditions, operators, subscripts
+from shapelint.interpreter.frame import Frame
+from shapelint.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    UNKNOWN,
+    Const,
+    Dict,
+    Float,
+    Function,
+    Int,
+    Many,
+    Slice,
+    Tuple,
+    Unknown,
+    Value,
+    join,
+)
+
+Evaluator = Callable[[Frame, Any], Value]
+
+
+def evaluate(frame: Frame, node: cst.CSTNode) -> Value:
+    """The value of an expression; Unknown where nothing is known of it."""
+    evaluator = EVALUATORS.get(type(node))
+    return UNKNOWN if evaluator is None else evaluator(frame, node)
+
+
+def name(frame: Frame, node: cst.Name) -> Value:
+    match node.value:
+        case "None":
+            return NONE
+        case "True":
+            return TRUE
+        case "False":
+            return FALSE
+    value = frame.scope.lookup(node.value)
+    return UNKNOWN if value is None else frame.known(value)
+
+
+def integer(frame: Frame, node: cst.Integer) -> Value:
+    return Int(as_dim(node.evaluated_value))
+
+
+def floating(frame: Frame, node: cst.Float) -> Value:
+    return Float(node.evaluated_value)
+
+
+def imaginary(frame: Frame, node: cst.Imaginary) -> Value:
+    return Const(node.evaluated_value)
+
+
+def ellipsis(frame: Frame, node: cst.Ellipsis) -> Value:
+    return Const(...)
+
+
+def string(frame: Frame, node: cst.SimpleString | cst.ConcatenatedString) -> Value:
+    try:
+        text = node.evaluated_value
+    except (SyntaxError, ValueError):
+        return UNKNOWN
+    return UNKNOWN if text is None else Const(text)
+
+
+def formatted(frame: Frame, node: cst.FormattedString) -> Value:
+    """An f-string: known parts as text, unknown ones as their source in braces."""
+    parts = []
+    for part in node.parts:
+        if isinstance(part, cst.FormattedStringText):
+            parts.append(part.value)
+            continue
+        match evaluate(frame, part.expression) if isinstance(part, cst.FormattedStringExpression) else UNKNOWN:
+            case Int(dim=dim) if dim.value is not None:
+                parts.append(str(dim.value))
+            case Const(value=str() as text):
+                parts.append(text)
+            case _:
+                parts.append(f"{{{frame.site(part).text.strip('{}')}}}")
+    return Const("".join(parts))
+
+
+def elements(frame: Frame, nodes: Any) -> list[Value] | None:
+    """The values of a display's elements; None where a starred one has an unknown number of items."""
+    items: list[Value] = []
+    for element in nodes:
+        value = evaluate(frame, element.value)
+        if not isinstance(element, cst.StarredElement):
+            items.append(value)
+        elif isinstance(value, Tuple):
+            items.extend(value.items)
+        else:
+            return None
+    return items
+
+
+def sequence(frame: Frame, node: cst.Tuple | cst.List) -> Value:
+    kind = "tuple" if isinstance(node, cst.Tuple) else "list"
+    items = elements(frame, node.elements)
+    if items is None:
+        return Many(UNKNOWN, kind=kind)
+    return Tuple(tuple(items), kind)
+
+
+def set_display(frame: Frame, node: cst.Set) -> Value:
+    items = elements(frame, node.elements)
+    return Many(joined(items, frame.place(node)), kind="set") if items else Many(UNKNOWN, kind="set")
+
+
+def joined(items: list[Value], place: object) -> Value:
+    """What all items have in common."""
+    result = items[0] if items else UNKNOWN
+    for item in items[1:]:
+        result = join(result, item, place)
+    return result
+
+
+def dict_display(frame: Frame, node: cst.Dict) -> Value:
+    known: list[tuple[object, Value]] = []
+    other: Value | None = None
+    for element in node.elements:
+        if not isinstance(element, cst.DictElement):
+            evaluate(frame, element.value)
+            other = UNKNOWN
+            continue
+        key, value = evaluate(frame, element.key), evaluate(frame, element.value)
+        constant = key_of(key)
+        if constant is None:
+            other = value if other is None else join(other, value, frame.place(element))
+        else:
+            known.append((constant, value))
+    return Dict(tuple(known), other)
+
+
+def key_of(key: Value) -> object | None:
+    """A dict key that is a constant, or None."""
+    match key:
+        case Const(value=str() | bytes() | bool() as constant):
+            return constant
+        case Int(dim=dim):
+            return dim.value
+    return None
+
+
+def conditional(frame: Frame, node: cst.IfExp) -> Value:
+    test = evaluate(frame, node.test)
+    match test:
+        case Const(value=bool() as known):
+            return evaluate(frame, node.body if known else node.orelse)
+    before = frame.snapshot()
+    conditions.assume(frame, node.test, True)
+    first_alive = frame.alive
+    first = evaluate(frame, node.body)
+    frame.restore(before)
+    conditions.assume(frame, node.test, False)
+    second_alive = frame.alive
+    second = evaluate(frame, node.orelse)
+    frame.restore(before)
+    if first_alive and second_alive:
+        return join(first, second, frame.place(node))
+    return first if first_alive else second
+
+
+def boolean(frame: Frame, node: cst.BooleanOperation) -> Value:
+    left = evaluate(frame, node.left)
+    is_and = isinstance(node.operator, cst.And)
+    match truth_of(left):
+        case bool() as known:
+            return evaluate(frame, node.right) if known is is_and else left
+    before = frame.snapshot()
+    conditions.assume(frame, node.left, is_and)
+    right = evaluate(frame, node.right)
+    frame.restore(before)
+    if truth_of(right) is not None and truth_of(right) is not is_and:
+        return right if isinstance(right, Const) else UNKNOWN
+    return join(left, right, frame.place(node)) if not isinstance(right, Const) else Unknown()
+
+
+def truth_of(value: Value) -> bool | None:
+    """Whether a value counts as true, where that is certain."""
+    match value:
+        case Const(value=None | bool() | str() as constant):
+            return bool(constant)
+        case Int(dim=dim):
+            return dim.value != 0 if dim.value is not None else None
+        case Tuple(items=items):
+            return bool(items)
+    return None
+
+
+def comparison(frame: Frame, node: cst.Comparison) -> Value:
+    left = evaluate(frame, node.left)
+    result: Value = UNKNOWN
+    for target in node.comparisons:
+        right = evaluate(frame, target.comparator)
+        result = operators.compare_values(frame, node, target, left, right)
+        left = right
+    return result if len(node.comparisons) == 1 else UNKNOWN
+
+
+def unary(frame: Frame, node: cst.UnaryOperation) -> Value:
+    value = evaluate(frame, node.expression)
+    if isinstance(node.operator, cst.Not):
+        truth = truth_of(value)
+        return UNKNOWN if truth is None else Const(not truth)
+    return operators.unary(frame, node, value)
+
+
+def binary(frame: Frame, node: cst.BinaryOperation) -> Value:
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    return operators.binary(frame, node, type(node.operator).__name__, left, right, (node.left, node.right))
+
+
+def lambda_function(frame: Frame, node: cst.Lambda) -> Value:
+    return Function("<lambda>", node, frame.scope)
+
+
+def named(frame: Frame, node: cst.NamedExpr) -> Value:
+    from shapelint.interpreter.assignments import assign
+
+    value = evaluate(frame, node.value)
+    assign(frame, node.target, value)
+    return value
+
+
+def awaited(frame: Frame, node: cst.Await) -> Value:
+    evaluate(frame, node.expression)
+    return UNKNOWN
+
+
+def yielded(frame: Frame, node: cst.Yield) -> Value:
+    if node.value is not None:
+        inner = node.value.item if isinstance(node.value, cst.From) else node.value
+        value = evaluate(frame, inner)
+        if not isinstance(node.value, cst.From):
+            frame.returns.append(Many(value, kind="generator"))
+    return UNKNOWN
+
+
+def starred(frame: Frame, node: cst.StarredElement) -> Value:
+    evaluate(frame, node.value)
+    return UNKNOWN
+
+
+def slice_bounds(frame: Frame, node: cst.Slice) -> Value:
+    bounds = (evaluate(frame, part) if part is not None else NONE for part in (node.lower, node.upper, node.step))
+    return Slice(*bounds)
+
+
+def same_size(a: Value, b: Value) -> Truth:
+    """How two ints compare; undecided where one of them is not an int."""
+    return compare(a.dim, b.dim) if isinstance(a, Int) and isinstance(b, Int) else Truth.UNDECIDED
+
+
+EVALUATORS: dict[type[cst.CSTNode], Evaluator] = {
+    cst.Name: name,
+    cst.Attribute: attributes.attribute,
+    cst.Call: calls.call,
+    cst.Subscript: subscripts.subscript,
+    cst.Integer: integer,
+    cst.Float: floating,
+    cst.Imaginary: imaginary,
+    cst.Ellipsis: ellipsis,
+    cst.SimpleString: string,
+    cst.ConcatenatedString: string,
+    cst.FormattedString: formatted,
+    cst.Tuple: sequence,
+    cst.List: sequence,
+    cst.Set: set_display,
+    cst.Dict: dict_display,
+    cst.IfExp: conditional,
+    cst.BooleanOperation: boolean,
+    cst.Comparison: comparison,
+    cst.UnaryOperation: unary,
+    cst.BinaryOperation: binary,
+    cst.Lambda: lambda_function,
+    cst.NamedExpr: named,
+    cst.Await: awaited,
+    cst.Yield: yielded,
+    cst.StarredElement: starred,
+    cst.Slice: slice_bounds,
+    cst.ListComp: comprehensions.sequence,
+    cst.GeneratorExp: comprehensions.sequence,
+    cst.SetComp: comprehensions.sequence,
+    cst.DictComp: comprehensions.mapping,
+}

@@ -1,0 +1,177 @@
+"""The state of an analysis: one `Run` for a file, one `Frame` for each function that is being evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import libcst as cst
+
+from shapelint.dims import Dim, Symbol
+from shapelint.events import Event, Input, Site
+from shapelint.scopes import Path, Scope, meet
+from shapelint.values import Class, Function, Instance, Library, Unknown, Value, resolve
+
+MOST_DEPTH = 7  # calls of project functions inside one another
+CALLS_PER_FUNCTION = 12  # context-sensitive evaluations, over the whole file
+
+
+class Project(Protocol):
+    """The other files that are linted together with this one."""
+
+    def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, cst.Module] | None:
+        """File name and tree of a project's module, or None where it is not one of the project's files."""
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """The analysis of one file: what it tells the rules, and what it has met."""
+
+    module: cst.Module
+    filename: str
+    project: Project | None = None
+    events: list[Event] = field(default_factory=list)
+    pending: list[Function] = field(default_factory=list)  # defined, not yet evaluated on their own
+    memo: dict[object, Value] = field(default_factory=dict)
+    instances: dict[Class, Instance] = field(default_factory=dict)
+    modules: dict[str, Scope] = field(default_factory=dict)  # imported project files by file name
+    stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
+    calls_left: int = CALLS_PER_FUNCTION * 10
+    libraries: set[str] = field(default_factory=set)  # roots of what the file imports
+    future_annotations: bool = False
+    serial: int = 0
+
+    def next_serial(self) -> int:
+        self.serial += 1
+        return self.serial
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One evaluation of a function, a class body or a module's top level."""
+
+    run: Run
+    scope: Scope
+    module: cst.Module
+    filename: str
+    key: object  # identifies this evaluation; symbols made here belong to it
+    function: Function | None = None
+    owner: Value | None = None  # self
+    depth: int = 0
+    facts: dict[Symbol, Dim] = field(default_factory=dict)
+    alive: bool = True
+    regions: tuple[str, ...] = ()
+    returns: list[Value] = field(default_factory=list)
+    return_hint: Any = None
+    bindings: Any = None  # axis names of this function's annotations, bound so far
+    breaks: list[Path] = field(default_factory=list)
+    branch_depth: int = 0
+    globals: set[str] = field(default_factory=set)
+
+    def site(self, node: cst.CSTNode) -> Site:
+        return Site(node, self.module, self.filename)
+
+    def tell(self, event: Event) -> None:
+        self.run.events.append(event)
+
+    def place(self, node: cst.CSTNode) -> tuple[object, int]:
+        """Identifies a piece of syntax in this evaluation, for sizes that are not known there."""
+        return self.key, id(node)
+
+    def known(self, value: Value) -> Value:
+        """`value` with the facts learned on this path."""
+        return resolve(value, self.facts) if self.facts else value
+
+    def unknown(
+        self, name: str, node: cst.CSTNode, kind: str, source: Value | None = None, dim: Dim | None = None
+    ) -> Unknown:
+        """A value that enters here and of which nothing is known, with an identity of its own."""
+        return Unknown(dim, made_by=Input(name, self.site(node), kind=kind, source=source))
+
+    def snapshot(self) -> Path:
+        return Path(dict(self.scope.names), dict(self.facts), self.alive)
+
+    def restore(self, path: Path) -> None:
+        self.scope.names, self.facts, self.alive = dict(path.names), dict(path.facts), path.alive
+
+    def meet(self, paths: list[Path], node: cst.CSTNode) -> None:
+        self.restore(meet(paths, self.place(node)))
+
+    @contextmanager
+    def region(self, names: tuple[str, ...]) -> Iterator[None]:
+        before, self.regions = self.regions, self.regions + names
+        try:
+            yield
+        finally:
+            self.regions = before
+
+
+def root_scope() -> Scope:
+    """The scope around a module: the builtins, by canonical name."""
+    return Scope(dict(BUILTINS))
+
+
+BUILTINS: Mapping[str, Value] = {
+    name: Library(f"builtins.{name}")
+    for name in [
+        "abs",
+        "all",
+        "any",
+        "bool",
+        "callable",
+        "dict",
+        "divmod",
+        "enumerate",
+        "filter",
+        "float",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "hash",
+        "id",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "object",
+        "print",
+        "property",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "staticmethod",
+        "classmethod",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "zip",
+        "vars",
+        "open",
+        "input",
+        "bytes",
+        "complex",
+        "Exception",
+        "ValueError",
+        "TypeError",
+        "RuntimeError",
+        "NotImplementedError",
+        "KeyError",
+        "IndexError",
+        "AssertionError",
+    ]
+}

@@ -1,0 +1,222 @@
+"""Functions of the linted code: their parameters, and evaluating a body, on its own or for a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shapelint.dims import size
+from shapelint.events import Call, Entered, Input, Left, originate
+from shapelint.interpreter import contracts
+from shapelint.interpreter.frame import MOST_DEPTH, Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.scopes import Scope
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Const,
+    Dict,
+    Float,
+    Function,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    join,
+    maker_of,
+)
+
+
+def parameters(node: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
+    """The parameters that positional arguments fill, in order."""
+    return [*node.params.posonly_params, *node.params.params]
+
+
+def call_function(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode) -> Value:
+    """Evaluate a project's function with the arguments of a call; memoised, bounded, recursion cut."""
+    from shapelint.interpreter.calls import opaque
+
+    run = frame.run
+    keywords = tuple(sorted(arguments.kwargs.items(), key=lambda keyword: keyword[0]))
+    signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions)
+    known = run.memo.get(signature)
+    if known is not None:
+        return known
+    blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.calls_left <= 0
+    if blocked or not arguments.complete:
+        return opaque(frame, function, arguments, node)
+    run.calls_left -= 1
+    inner = frame_of(frame, function, (function.name, run.next_serial()))
+    inner.regions = frame.regions
+    inner.depth = frame.depth + 1
+    if not fill(inner, function, arguments, frame, node):
+        return opaque(frame, function, arguments, node)
+    result = evaluate_body(inner, function, at_call=True)
+    event = Call(function, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
+    frame.tell(event)
+    if maker_of(result) is None:
+        result = originate(result, event)
+    run.memo[signature] = result
+    return result
+
+
+def call_method(frame: Frame, instance: Instance, name: str, arguments: Arguments, node: cst.CSTNode) -> Value:
+    found = instance.cls.lookup(name)
+    if not isinstance(found, Function):
+        return UNKNOWN
+    return call_function(frame, found, arguments.after(instance, None), node)
+
+
+def frame_of(frame: Frame, function: Function, key: object) -> Frame:
+    """A frame for a body: its names live in a scope of their own inside the function's."""
+    module, filename = function.scope.file() or (frame.module, frame.filename)
+    return Frame(frame.run, Scope({}, function.scope), module, filename, key, function)
+
+
+def fill(inner: Frame, function: Function, arguments: Arguments, caller: Frame, node: cst.CSTNode) -> bool:
+    """Bind the arguments of a call; False where they do not fit the signature."""
+    params = parameters(function.node)
+    star, names = function.node.params.star_arg, inner.scope.names
+    for param, value in zip(params, arguments.args):
+        names[param.name.value] = value
+    rest = arguments.args[len(params) :]
+    if isinstance(star, cst.Param):
+        names[star.name.value] = Tuple(rest)
+    elif rest:
+        return False
+    known = {p.name.value for p in (*params, *function.node.params.kwonly_params)}
+    extra = {name: value for name, value in arguments.kwargs.items() if name not in known}
+    names.update((name, value) for name, value in arguments.kwargs.items() if name in known)
+    if function.node.params.star_kwarg is not None:
+        names[function.node.params.star_kwarg.name.value] = Dict(tuple(extra.items()))
+    elif extra:
+        return False
+    for param in (*params, *function.node.params.kwonly_params):
+        if param.name.value not in names:
+            names[param.name.value] = default_of(inner, param)
+    if params and function.owner is not None:
+        inner.owner = names.get(params[0].name.value)
+    if isinstance(function.node, cst.FunctionDef):
+        contracts.meet_arguments(inner, function, arguments, caller, node)
+    return True
+
+
+def default_of(frame: Frame, param: cst.Param) -> Value:
+    from shapelint.interpreter.expressions import evaluate
+
+    if param.default is None:
+        return frame.unknown(param.name.value, param, "parameter", None, size(param.name.value, frame.key))
+    return evaluate(frame, param.default)
+
+
+def evaluate_alone(frame: Frame, function: Function, owner: Value | None) -> Value:
+    """Evaluate a function that nobody calls here: its parameters are what their annotations say."""
+    key = (function.owner.name if function.owner is not None else "", function.name, frame.run.next_serial())
+    inner = frame_of(frame, function, key)
+    inner.owner = owner
+    bind_alone(inner, function, owner)
+    return evaluate_body(inner, function)
+
+
+def bind_alone(inner: Frame, function: Function, owner: Value | None) -> None:
+    params = function.node.params
+    positional = parameters(function.node)
+    for index, param in enumerate((*positional, *params.kwonly_params)):
+        name = param.name.value
+        if index == 0 and owner is not None and positional:
+            inner.scope.names[name] = owner
+        else:
+            inner.scope.names[name] = entry_value(inner, param)
+    if isinstance(params.star_arg, cst.Param):
+        inner.scope.names[params.star_arg.name.value] = Many(UNKNOWN, kind="tuple")
+    if params.star_kwarg is not None:
+        inner.scope.names[params.star_kwarg.name.value] = Dict((), UNKNOWN)
+
+
+def entry_value(frame: Frame, param: cst.Param) -> Value:
+    """What is known of a parameter without a call: its annotation, else the type of its default."""
+    from shapelint.interpreter.expressions import evaluate
+
+    name = param.name.value
+    event = Input(name, frame.site(param), contracts.text_of(frame, param.annotation))
+    if param.annotation is not None:
+        value = contracts.entry_value(frame, param.annotation, name, default_number(frame, param))
+        if not isinstance(value, Unknown):
+            return originate(value, event)
+    default = evaluate(frame, param.default) if param.default is not None else UNKNOWN
+    symbol = size(name, frame.key, default_number(frame, param))
+    match default:
+        case Int():
+            return Int(symbol, made_by=event)
+        case Float():
+            return Float(made_by=event)
+        case Function() | Class() | Library() | Layer():
+            return default
+    return Unknown(symbol, made_by=event)
+
+
+def default_number(frame: Frame, param: cst.Param) -> int | None:
+    from shapelint.interpreter.expressions import evaluate
+
+    if param.default is None:
+        return None
+    match evaluate(frame, param.default):
+        case Int(dim=dim):
+            return dim.value
+    return None
+
+
+def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Value:
+    """Run a body in its frame; the value is what all its returns have in common."""
+    from shapelint.interpreter.expressions import evaluate
+    from shapelint.interpreter.statements import execute_block
+
+    site = inner.site(function.node)
+    inner.tell(Entered(function, inner.owner, site, at_call))
+    inner.run.stack.append(id(function.node))
+    try:
+        if isinstance(function.node, cst.Lambda):
+            result = evaluate(inner, function.node.body)
+        else:
+            contracts.declare_return(inner, function)
+            regions = tuple(decorated_regions(inner, function))
+            with inner.region(regions):
+                execute_block(inner, function.node.body)
+            result = returned(inner, function)
+    finally:
+        inner.run.stack.pop()
+    inner.tell(Left(function, result, site))
+    return result
+
+
+def decorated_regions(frame: Frame, function: Function) -> Iterator[str]:
+    """@torch.no_grad() and its like hold for the whole body."""
+    from shapelint.interpreter.expressions import evaluate
+    from shapelint.interpreter.transforms import REGIONS
+
+    for decorator in function.node.decorators:
+        node = decorator.decorator
+        value = evaluate(frame, node.func if isinstance(node, cst.Call) else node)
+        if isinstance(value, Library) and value.name in REGIONS:
+            yield REGIONS[value.name]
+
+
+def returned(inner: Frame, function: Function) -> Value:
+    values = list(inner.returns)
+    if inner.alive:
+        values.append(NONE)
+    if not values:
+        return UNKNOWN
+    result = values[0]
+    for other in values[1:]:
+        if isinstance(other, Const) and other.value is None and isinstance(result, Many) and result.kind == "generator":
+            continue
+        result = join(result, other, (inner.key, "return"))
+    return result if not isinstance(result, Union) or len(result.options) < 4 else UNKNOWN

@@ -1,0 +1,94 @@
+"""Imports: library names become canonical, files of the project are followed lazily, cycles are cut."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shapelint.interpreter.frame import Frame, root_scope
+from shapelint.scopes import Scope
+from shapelint.values import UNKNOWN, Library, Namespace, Value
+
+
+def plain(frame: Frame, node: cst.Import) -> None:
+    for alias in node.names:
+        dotted = dotted_name(alias.name)
+        note_library(frame, dotted)
+        if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+            frame.scope.names[alias.asname.name.value] = module(frame, dotted, 0) or Library(dotted)
+        else:
+            root = dotted.partition(".")[0]
+            frame.scope.names[root] = module(frame, root, 0) or Library(root)
+
+
+def from_module(frame: Frame, node: cst.ImportFrom) -> None:
+    level = len(node.relative)
+    dotted = dotted_name(node.module) if node.module is not None else ""
+    note_library(frame, dotted)
+    if dotted == "__future__":
+        frame.run.future_annotations = frame.run.future_annotations or frame.module is frame.run.module
+        return
+    found = module(frame, dotted, level)
+    if isinstance(node.names, cst.ImportStar):
+        if found is not None:
+            frame.scope.names.update(found.names)
+        return
+    for alias in node.names:
+        name = alias.name.value if isinstance(alias.name, cst.Name) else ""
+        bound = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else name
+        frame.scope.names[bound] = member(frame, found, dotted, level, name)
+
+
+def member(frame: Frame, found: Namespace | None, dotted: str, level: int, name: str) -> Value:
+    """`name` of a module: of a project's file, its submodule, or a library's callable."""
+    if found is not None and name in found.names:
+        return found.names[name]
+    inner = f"{dotted}.{name}" if dotted else name
+    submodule = module(frame, inner, level) if level or found is not None else None
+    if submodule is not None:
+        return submodule
+    return UNKNOWN if level or found is not None else Library(inner)
+
+
+def dotted_name(node: cst.BaseExpression) -> str:
+    match node:
+        case cst.Name(value=name):
+            return name
+        case cst.Attribute(value=base, attr=cst.Name(value=name)):
+            return f"{dotted_name(base)}.{name}"
+    return ""
+
+
+def note_library(frame: Frame, dotted: str) -> None:
+    if frame.module is frame.run.module:
+        frame.run.libraries.add(dotted.partition(".")[0])
+
+
+def module(frame: Frame, dotted: str, level: int) -> Namespace | None:
+    """A file of the project, executed once; None where the name is none of them."""
+    project = frame.run.project
+    if project is None:
+        return None
+    found = project.module_source(dotted, frame.filename, level)
+    if found is None:
+        return None
+    filename, tree = found
+    scope = frame.run.modules.get(filename)
+    if scope is None:
+        scope = frame.run.modules[filename] = Scope({}, root_scope())
+        execute(frame, filename, tree, scope)
+    return Namespace(dotted, scope.names)
+
+
+def execute(frame: Frame, filename: str, tree: cst.Module, scope: Scope) -> None:
+    """Run another file's top level; what happens there is told when that file itself is linted."""
+    from shapelint.interpreter.statements import execute_all
+
+    run = frame.run
+    events, pending = run.events, run.pending
+    run.events, run.pending = [], []
+    scope.origin = (tree, filename)
+    inner = Frame(run, scope, tree, filename, filename, depth=frame.depth + 1)
+    try:
+        execute_all(inner, tree.body)
+    finally:
+        run.events, run.pending = events, pending

@@ -1,0 +1,229 @@
+"""Library operations: arguments are bound, the op infers the result, an event tells the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, product
+
+import libcst as cst
+
+from shapelint.events import Kind, Operation, Site, originate
+from shapelint.interpreter.frame import Frame
+from shapelint.ops import apply, lookup
+from shapelint.ops.calls import attach, bind_layer, calling, is_trainable
+from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Float,
+    Graph,
+    GraphState,
+    Int,
+    Layer,
+    Run,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    graph_of,
+    join,
+    options,
+)
+
+MOST_COMBINATIONS = 16
+
+# Ops of these kinds give one tensor, whatever it looks like.
+TENSOR_KINDS = frozenset({Kind.ELEMENTWISE, Kind.RESHAPE, Kind.CONTRACTION, Kind.CAST, Kind.NORMALISATION})
+SEVERED = frozenset({GraphState.CUT, GraphState.NUMBER})
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a call: values, and where they stand in the source."""
+
+    args: tuple[Value, ...] = ()
+    kwargs: Mapping[str, Value] = field(default_factory=dict)
+    arg_nodes: tuple[cst.CSTNode | None, ...] = ()
+    kwarg_nodes: Mapping[str, cst.CSTNode] = field(default_factory=dict)
+    complete: bool = True  # False when *args or **kwargs of unknown content are among them
+
+    def after(self, value: Value, node: cst.CSTNode | None) -> Arguments:
+        """The same with a first argument before the others: the receiver of a method."""
+        nodes = (node, *self.arg_nodes)
+        return replace(self, args=(value, *self.args), arg_nodes=nodes)
+
+
+def operate(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) -> Value | None:
+    """The result of a library callable by canonical name; None where it is not modelled."""
+    spelling = lookup(callee)
+    if spelling is None:
+        return None
+    try:
+        bound = bind(spelling, arguments.args, arguments.kwargs)
+    except Unknowable:
+        bound = None
+    if bound is None or not arguments.complete:
+        return frame.unknown(callee, node, "call")
+    return perform(frame, spelling, bound, arguments, node)
+
+
+Inference = Callable[[Mapping[str, Value]], Value]
+
+
+def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.CSTNode) -> Value | None:
+    """What an object of a library class gives when it is called; None where that is not modelled."""
+    constructor = lookup(layer.name)
+    if constructor is None or not constructor.op.inputs or not arguments.complete:
+        return None
+    spelling = calling(constructor.op, constructor.callee)
+    try:
+        bound = bind_layer(spelling, layer, arguments.args, arguments.kwargs)
+    except Unknowable:
+        return None
+    trainable = is_trainable(constructor.op, layer)
+
+    def inference(known: Mapping[str, Value]) -> Value:
+        result = apply(spelling, known)
+        return attach(result, layer, tuple(known.values())) if trainable else result
+
+    return perform(frame, spelling, bound, arguments, node, layer, inference)
+
+
+def perform(
+    frame: Frame,
+    spelling: Spelling,
+    bound: dict[str, Value],
+    arguments: Arguments,
+    node: cst.CSTNode,
+    layer: Layer | None = None,
+    inference: Inference | None = None,
+) -> Value:
+    """Infer the result of an op on bound arguments and tell the rules."""
+    inference = inference or (lambda known: apply(spelling, known))
+    result, problem, bound = infer(frame, spelling, bound, node, inference)
+    event = Operation(
+        spelling.op.name,
+        spelling.callee,
+        spelling.op.kind,
+        bound,
+        result,
+        frame.site(node),
+        sites_of(frame, spelling, arguments),
+        problem,
+        layer,
+        frame.regions,
+        frozenset(explicit(spelling, arguments)),
+    )
+    frame.tell(event)
+    return severed(frame, originate(result, event), event)
+
+
+def infer(
+    frame: Frame, spelling: Spelling, bound: dict[str, Value], node: cst.CSTNode, inference: Inference
+) -> tuple[Value, str | None, dict[str, Value]]:
+    """Result, problem, and the arguments narrowed to those options of unions under which the call works."""
+    if not any(isinstance(value, Union) for value in bound.values()):
+        try:
+            return inference(bound), None, bound
+        except ShapeError as error:
+            return UNKNOWN, str(error), bound
+        except Unknowable:
+            return vague(frame, spelling, bound, node), None, bound
+    choices = [narrowed(spelling, value) for value in bound.values()]
+    working: list[tuple[Value, dict[str, Value]]] = []
+    problems: list[str] = []
+    tried = 0
+    for combination in islice(product(*choices), MOST_COMBINATIONS):
+        option = dict(zip(bound, combination))
+        tried += 1
+        try:
+            working.append((inference(option), option))
+        except ShapeError as error:
+            problems.append(str(error))
+        except Unknowable:
+            working.append((vague(frame, spelling, option, node), option))
+    if not working:
+        return UNKNOWN, problems[-1] if problems else None, bound
+    if len(working) == 1 and tried == 1:
+        return working[0][0], None, working[0][1]
+    result = working[0][0]
+    for other, _ in working[1:]:
+        result = join(result, other, frame.place(node))
+    return result, None, bound
+
+
+def narrowed(spelling: Spelling, value: Value) -> tuple[Value, ...]:
+    """The options of an argument; None is no operand of arithmetic."""
+    if spelling.op.kind is Kind.ELEMENTWISE:
+        return tuple(option for option in options(value) if option != NONE) or (value,)
+    return options(value)
+
+
+def vague(frame: Frame, spelling: Spelling, bound: Mapping[str, Value], node: cst.CSTNode) -> Value:
+    """The result where the shape function could not say: for many kinds of ops a tensor all the same."""
+    if spelling.op.kind not in TENSOR_KINDS:
+        return UNKNOWN
+    library = spelling.callee.partition(".")[0]
+    known = library if library in {"torch", "numpy", "jax"} else None
+    for value in bound.values():
+        if isinstance(value, Tensor) and value.library is not None:
+            known = value.library
+            break
+    graph = next((graph_of(v) for v in bound.values() if graph_of(v).origins), Graph())
+    return Tensor(Shape((), Run("", frame.place(node))), library=known, graph=graph)
+
+
+def severed(frame: Frame, value: Value, event: Operation) -> Value:
+    """Note the event that cut a value from its graph, also by an enclosing no_grad."""
+    match value:
+        case Tuple(items=items):
+            return replace(value, items=tuple(severed(frame, item, event) for item in items))
+        case Tensor(graph=graph) | Int(graph=graph) | Float(graph=graph) | Unknown(graph=graph):
+            if graph.state in SEVERED and graph.cut_by is None:
+                return replace(value, graph=replace(graph, cut_by=event))
+            if graph.state is GraphState.GRAPH and frame.regions and no_grad(frame.regions):
+                return replace(value, graph=Graph(GraphState.CUT, graph.origins, event))
+    return value
+
+
+def no_grad(regions: Sequence[str]) -> bool:
+    """Whether the innermost region that says so switches gradients off."""
+    for region in reversed(regions):
+        if region in {"no_grad", "inference_mode"}:
+            return True
+        if region == "enable_grad":
+            return False
+    return False
+
+
+def sites_of(frame: Frame, spelling: Spelling, arguments: Arguments) -> dict[str, Site]:
+    sites: dict[str, Site] = {}
+    for index, node in enumerate(arguments.arg_nodes):
+        name = spelling.positional[index] if index < len(spelling.positional) else spelling.variadic
+        if node is not None and name is not None:
+            sites.setdefault(name, frame.site(node))
+    for keyword, node in arguments.kwarg_nodes.items():
+        sites[spelling.keywords.get(keyword, keyword)] = frame.site(node)
+    return sites
+
+
+def explicit(spelling: Spelling, arguments: Arguments) -> set[str]:
+    names = set(spelling.positional[: len(arguments.args)])
+    if len(arguments.args) > len(spelling.positional) and spelling.variadic:
+        names.add(spelling.variadic)
+    return names | {spelling.keywords.get(keyword, keyword) for keyword in arguments.kwargs}
+
+
+def call_method(frame: Frame, layer: Layer, name: str, arguments: Arguments, node: cst.CSTNode) -> Value | None:
+    """A method of an object of a library class: Normal(mu, std).log_prob(x); None where it is not modelled."""
+    spelling = lookup(f"{layer.name}.{name}")
+    if spelling is None or not arguments.complete:
+        return None
+    try:
+        bound = bind_layer(spelling, layer, arguments.args, arguments.kwargs)
+    except Unknowable:
+        return None
+    return perform(frame, spelling, bound, arguments, node, layer)

@@ -1,0 +1,317 @@
+"""Operators: arithmetic on Python numbers here, on tensors by the ops of `operator`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import libcst as cst
+
+from shapelint.dims import Dim, Truth, as_dim, compare, derive
+from shapelint.events import Kind, Operation, originate
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.values import (
+    UNKNOWN,
+    Const,
+    Float,
+    Hint,
+    Int,
+    Library,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    graph_of,
+)
+
+OPERATORS: dict[str, str] = {
+    "Add": "add",
+    "Subtract": "sub",
+    "Multiply": "mul",
+    "Divide": "truediv",
+    "FloorDivide": "floordiv",
+    "Modulo": "mod",
+    "Power": "pow",
+    "MatrixMultiply": "matmul",
+    "BitAnd": "and_",
+    "BitOr": "or_",
+    "BitXor": "xor",
+    "LeftShift": "lshift",
+    "RightShift": "rshift",
+    "Equal": "eq",
+    "NotEqual": "ne",
+    "LessThan": "lt",
+    "LessThanEqual": "le",
+    "GreaterThan": "gt",
+    "GreaterThanEqual": "ge",
+    "Minus": "neg",
+    "Plus": "pos",
+    "BitInvert": "invert",
+}  # libcst's operator nodes (with or without "Assign") -> functions of `operator`
+
+# What rules call the operations whose `operator` function has another name.
+RULE_NAMES = {"truediv": "div", "floordiv": "floor_divide"}
+
+INTEGER: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "Add": lambda a, b: a + b,
+    "Subtract": lambda a, b: a - b,
+    "Multiply": lambda a, b: a * b,
+    "FloorDivide": lambda a, b: a // b,
+    "Modulo": lambda a, b: a % b,
+}
+
+FLOATING: dict[str, Callable[[float, float], float]] = {
+    "Add": lambda a, b: a + b,
+    "Subtract": lambda a, b: a - b,
+    "Multiply": lambda a, b: a * b,
+    "Divide": lambda a, b: a / b,
+    "Power": lambda a, b: float(a**b),
+}
+
+ORDERINGS: dict[str, Callable[[float, float], bool]] = {
+    "Equal": lambda a, b: a == b,
+    "NotEqual": lambda a, b: a != b,
+    "LessThan": lambda a, b: a < b,
+    "LessThanEqual": lambda a, b: a <= b,
+    "GreaterThan": lambda a, b: a > b,
+    "GreaterThanEqual": lambda a, b: a >= b,
+}
+
+
+def binary(
+    frame: Frame,
+    node: cst.CSTNode,
+    operator: str,
+    left: Value,
+    right: Value,
+    operands: tuple[cst.CSTNode, cst.CSTNode],
+) -> Value:
+    """`left operator right` for the name of a libcst operator node."""
+    match left, right:
+        case Tensor(), _:
+            return on_tensors(frame, node, operator, left, right, operands)
+        case _, Tensor():
+            return on_tensors(frame, node, operator, left, right, operands)
+        case (Union(), _) | (_, Union()):
+            return on_tensors(frame, node, operator, left, right, operands)
+        case (Hint() | Library(), _) | (_, Hint()) if operator == "BitOr":
+            from shapelint.interpreter.contracts import union
+
+            return union(left, right)
+    plain = on_numbers(operator, left, right)
+    if plain is not None:
+        return plain
+    sequence = on_sequences(operator, left, right)
+    if sequence is not None:
+        return sequence
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return on_unknowns(frame, node, operator, left, right, operands)
+    return UNKNOWN
+
+
+def on_tensors(
+    frame: Frame,
+    node: cst.CSTNode,
+    operator: str,
+    left: Value,
+    right: Value,
+    operands: tuple[cst.CSTNode, cst.CSTNode],
+) -> Value:
+    result = operate(frame, f"operator.{OPERATORS[operator]}", Arguments((left, right), {}, operands), node)
+    return UNKNOWN if result is None else result
+
+
+def on_numbers(operator: str, left: Value, right: Value) -> Value | None:
+    """Python arithmetic; None where an operand is no number."""
+    match left, right:
+        case Int(dim=a), Int(dim=b):
+            if operator in INTEGER:
+                return Int(INTEGER[operator](a, b) if operator not in {"FloorDivide", "Modulo"} or b.terms else a)
+            if operator == "Power" and a.value is not None and b.value is not None and 0 <= b.value < 64:
+                return Int(as_dim(a.value**b.value))
+            if operator == "Power" and b.value is not None and 0 < b.value < 4:
+                power = a
+                for _ in range(b.value - 1):
+                    power = power * a
+                return Int(power)
+    if not all(isinstance(value, Int | Float) for value in (left, right)):
+        return None
+    x, y = number(left), number(right)
+    if operator not in FLOATING:
+        return Float() if operator in OPERATORS and operator not in ORDERINGS else None
+    try:
+        return Float(FLOATING[operator](x, y) if x is not None and y is not None else None)
+    except (ArithmeticError, ValueError, TypeError):
+        return Float()
+
+
+def number(value: Value) -> float | None:
+    match value:
+        case Int(dim=dim):
+            return dim.value
+        case Float(value=known):
+            return known
+    return None
+
+
+def on_sequences(operator: str, left: Value, right: Value) -> Value | None:
+    """Lists and tuples: joined by +, repeated by *."""
+    match operator, left, right:
+        case "Add", Tuple(), Tuple():
+            return Tuple(left.items + right.items, left.kind)
+        case "Add", Tuple() | Many(), Tuple() | Many():
+            return Many(UNKNOWN, kind=left.kind)
+        case ("Multiply", Tuple() as items, Int(dim=dim)) | ("Multiply", Int(dim=dim), Tuple() as items):
+            if dim.value is not None and 0 <= dim.value * len(items.items) <= 16:
+                return Tuple(items.items * dim.value, items.kind)
+            if len(items.items) == 1:
+                return Many(items.items[0], dim, items.kind)
+            return Many(UNKNOWN, kind=items.kind)
+        case "Add", Const(value=str() as a), Const(value=str() as b):
+            return Const(a + b)
+    return None
+
+
+def on_unknowns(
+    frame: Frame,
+    node: cst.CSTNode,
+    operator: str,
+    left: Value,
+    right: Value,
+    operands: tuple[cst.CSTNode, cst.CSTNode],
+) -> Value:
+    """An operand is unknown: it may be an int, a tensor or anything else. The data flow is kept."""
+    if operator == "MatrixMultiply":
+        return on_tensors(frame, node, operator, left, right, operands)
+    a, b = as_integer(left), as_integer(right)
+    dim = None
+    if a is not None and b is not None:
+        if operator in INTEGER and (b.terms or operator not in {"FloorDivide", "Modulo"}):
+            dim = INTEGER[operator](a, b)
+        elif operator == "Power":
+            dim = derive("**", a, b)
+    name = OPERATORS[operator]
+    sites = {"x": frame.site(operands[0]), "y": frame.site(operands[1])}
+    event = Operation(
+        RULE_NAMES.get(name, name),
+        f"operator.{name}",
+        Kind.ELEMENTWISE,
+        {"x": left, "y": right},
+        Unknown(dim),
+        frame.site(node),
+        sites,
+        regions=frame.regions,
+    )
+    frame.tell(event)
+    graph = graph_of(left) if graph_of(left).origins else graph_of(right)
+    return originate(Unknown(dim, graph), event)
+
+
+def as_integer(value: Value) -> Dim | None:
+    match value:
+        case Int(dim=dim) | Unknown(dim=dim):
+            return dim
+    return None
+
+
+def unary(frame: Frame, node: cst.UnaryOperation, value: Value) -> Value:
+    operator = type(node.operator).__name__
+    match operator, value:
+        case "Minus", Int(dim=dim):
+            return Int(-dim)
+        case "Minus", Float(value=known):
+            return Float(-known if known is not None else None)
+        case "Plus", Int() | Float():
+            return value
+        case _, Tensor() | Union():
+            arguments = Arguments((value,), {}, (node.expression,))
+            result = operate(frame, f"operator.{OPERATORS[operator]}", arguments, node)
+            return UNKNOWN if result is None else result
+        case "Minus", Unknown(dim=Dim() as dim):
+            return on_unknown_operand(frame, node, value, Unknown(-dim))
+        case _, Unknown():
+            return on_unknown_operand(frame, node, value, UNKNOWN)
+    return UNKNOWN
+
+
+def on_unknown_operand(frame: Frame, node: cst.UnaryOperation, value: Value, result: Value) -> Value:
+    name = OPERATORS[type(node.operator).__name__]
+    sites = {"x": frame.site(node.expression)}
+    event = Operation(name, f"operator.{name}", Kind.ELEMENTWISE, {"x": value}, result, frame.site(node), sites)
+    frame.tell(event)
+    return originate(result, event)
+
+
+def compare_values(
+    frame: Frame, node: cst.Comparison, target: cst.ComparisonTarget, left: Value, right: Value
+) -> Value:
+    """`left < right` and the like: True or False where that is certain."""
+    operator = type(target.operator).__name__
+    match operator:
+        case "Is" | "IsNot":
+            same = identical(left, right)
+            return UNKNOWN if same is None else Const(same is (operator == "Is"))
+        case "In" | "NotIn":
+            return membership(operator, left, right)
+    if any(isinstance(value, Tensor) for value in (left, right)):
+        return on_tensors(frame, node, operator, left, right, (node.left, target.comparator))
+    match left, right:
+        case Int(dim=a), Int(dim=b):
+            return compared(operator, a, b)
+        case Tuple(items=a), Tuple(items=b) if operator in {"Equal", "NotEqual"}:
+            equal = equal_items(a, b)
+            return UNKNOWN if equal is None else Const(equal is (operator == "Equal"))
+        case Const(value=str() | bool() | None as x), Const(value=str() | bool() | None as y):
+            if operator in {"Equal", "NotEqual"}:
+                return Const((x == y) is (operator == "Equal"))
+        case Union(), _:
+            return UNKNOWN
+        case (Unknown(), _) | (_, Unknown()) if not isinstance(left, Const) and not isinstance(right, Const):
+            return on_unknowns(frame, node, operator, left, right, (node.left, target.comparator))
+    first, second = number(left), number(right)
+    if first is not None and second is not None and operator in ORDERINGS:
+        return Const(ORDERINGS[operator](first, second))
+    return UNKNOWN
+
+
+def compared(operator: str, a: Dim, b: Dim) -> Value:
+    if a.value is not None and b.value is not None and operator in ORDERINGS:
+        return Const(ORDERINGS[operator](a.value, b.value))
+    match operator, compare(a, b):
+        case ("Equal", Truth.SAME) | ("NotEqual", Truth.DIFFERENT):
+            return Const(True)
+        case ("NotEqual", Truth.SAME) | ("Equal", Truth.DIFFERENT):
+            return Const(False)
+    return UNKNOWN
+
+
+def equal_items(a: tuple[Value, ...], b: tuple[Value, ...]) -> bool | None:
+    if len(a) != len(b):
+        return False
+    verdicts = [compare(x.dim, y.dim) if isinstance(x, Int) and isinstance(y, Int) else None for x, y in zip(a, b)]
+    if Truth.DIFFERENT in verdicts:
+        return False
+    return True if all(verdict is Truth.SAME for verdict in verdicts) else None
+
+
+def identical(left: Value, right: Value) -> bool | None:
+    match left, right:
+        case Const(value=a), Const(value=b) if a is None or b is None or isinstance(a, bool):
+            return a is b
+        case (Unknown() | Union(), _) | (_, Unknown() | Union()):
+            return None
+        case (Const(value=None), _) | (_, Const(value=None)):
+            return False
+        case Library(name=a), Library(name=b):
+            return a == b
+    return None
+
+
+def membership(operator: str, left: Value, right: Value) -> Value:
+    match left, right:
+        case Const(value=str() as key), Tuple(items=items) if all(isinstance(i, Const) for i in items):
+            found = any(isinstance(i, Const) and i.value == key for i in items)
+            return Const(found is (operator == "In"))
+    return UNKNOWN

@@ -1,0 +1,279 @@
+"""Statements: a table from syntax node to the function that executes it. What is not in it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import libcst as cst
+
+from shapelint.events import Region, Returned
+from shapelint.interpreter import assignments, comprehensions, conditions, contracts, definitions, imports, operators
+from shapelint.interpreter.assignments import assign
+from shapelint.interpreter.expressions import evaluate, truth_of
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.transforms import REGIONS
+from shapelint.scopes import Path
+from shapelint.values import NONE, UNKNOWN, Layer, Library, Value
+
+Executor = Callable[[Frame, Any], None]
+
+MOST_PASSES = 2
+
+
+def execute_block(frame: Frame, block: cst.BaseSuite) -> None:
+    execute_all(frame, block.body)
+
+
+def execute_all(frame: Frame, statements: Iterable[cst.CSTNode]) -> None:
+    for statement in statements:
+        if not frame.alive:
+            return
+        execute(frame, statement)
+
+
+def execute(frame: Frame, statement: cst.CSTNode) -> None:
+    if isinstance(statement, cst.SimpleStatementLine):
+        execute_all(frame, statement.body)
+        return
+    executor = EXECUTORS.get(type(statement))
+    if executor is not None:
+        executor(frame, statement)
+
+
+def expression(frame: Frame, node: cst.Expr) -> None:
+    evaluate(frame, node.value)
+
+
+def returns(frame: Frame, node: cst.Return) -> None:
+    value = evaluate(frame, node.value) if node.value is not None else NONE
+    if frame.function is not None:
+        value = contracts.meet_return(frame, value, node)
+        frame.tell(Returned(frame.function, value, frame.site(node)))
+    frame.returns.append(value)
+    frame.alive = False
+
+
+def ends_path(frame: Frame, node: cst.Raise) -> None:
+    if node.exc is not None:
+        evaluate(frame, node.exc)
+    frame.alive = False
+
+
+def leaves_loop(frame: Frame, node: cst.Break | cst.Continue) -> None:
+    frame.breaks.append(frame.snapshot())
+    frame.alive = False
+
+
+def asserts(frame: Frame, node: cst.Assert) -> None:
+    evaluate(frame, node.test)
+    conditions.assume(frame, node.test, True)
+
+
+def branches(frame: Frame, node: cst.If) -> None:
+    truth = truth_of(evaluate(frame, node.test))
+    if truth is not None:
+        if truth:
+            execute_block(frame, node.body)
+        elif node.orelse is not None:
+            otherwise(frame, node.orelse)
+        return
+    before = frame.snapshot()
+    frame.branch_depth += 1
+    conditions.assume(frame, node.test, True)
+    if frame.alive:
+        execute_block(frame, node.body)
+    first = frame.snapshot()
+    frame.restore(before)
+    conditions.assume(frame, node.test, False)
+    if frame.alive and node.orelse is not None:
+        otherwise(frame, node.orelse)
+    frame.branch_depth -= 1
+    frame.meet([first, frame.snapshot()], node)
+
+
+def otherwise(frame: Frame, node: cst.If | cst.Else) -> None:
+    if isinstance(node, cst.If):
+        branches(frame, node)
+    else:
+        execute_block(frame, node.body)
+
+
+def loops_over(frame: Frame, node: cst.For) -> None:
+    iterable = evaluate(frame, node.iter)
+    known = comprehensions.items(frame, iterable, node.iter)
+    outer, frame.breaks = frame.breaks, []
+    if known is not None:
+        for item in known:
+            assign(frame, node.target, item)
+            execute_block(frame, node.body)
+            frame.meet([frame.snapshot(), *frame.breaks], node) if frame.breaks else None
+            if not frame.alive:
+                break
+    else:
+        item = comprehensions.item(frame, iterable, node.iter)
+        repeat(frame, node, lambda: assign(frame, node.target, item))
+    frame.breaks = outer
+    if node.orelse is not None and frame.alive:
+        execute_block(frame, node.orelse.body)
+
+
+def loops_while(frame: Frame, node: cst.While) -> None:
+    endless = truth_of(evaluate(frame, node.test)) is True
+    outer, frame.breaks = frame.breaks, []
+    repeat(frame, node, lambda: conditions.assume(frame, node.test, True), at_least_once=endless)
+    frame.breaks = outer
+
+
+def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], at_least_once: bool = False) -> None:
+    """The body of a loop, once from the state before, and again from what all rounds have in common."""
+    before = frame.snapshot()
+    frame.branch_depth += 1
+    for _ in range(MOST_PASSES if frame.branch_depth <= 2 else 1):
+        entry = frame.snapshot()
+        begin()
+        if frame.alive:
+            execute_block(frame, node.body)
+        frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
+        frame.breaks.clear()
+        if not frame.alive or settled(entry, frame.snapshot()):
+            break
+    frame.branch_depth -= 1
+    if not frame.alive:
+        frame.restore(Path(before.names, before.facts, False))
+
+
+def settled(before: Path, after: Path) -> bool:
+    """Whether another round could bring nothing new: every name that was bound still means the same."""
+    return all(after.names.get(name) == value for name, value in before.names.items())
+
+
+def tries(frame: Frame, node: cst.Try | cst.TryStar) -> None:
+    before = frame.snapshot()
+    frame.branch_depth += 1
+    execute_block(frame, node.body)
+    if node.orelse is not None and frame.alive:
+        execute_block(frame, node.orelse.body)
+    ends = [frame.snapshot()]
+    for handler in node.handlers:
+        frame.meet([before, Path(ends[0].names, ends[0].facts)], handler)
+        if handler.name is not None:
+            assign(frame, handler.name.name, UNKNOWN)
+        execute_block(frame, handler.body)
+        ends.append(frame.snapshot())
+    frame.branch_depth -= 1
+    frame.meet(ends, node)
+    if node.finalbody is not None:
+        alive, frame.alive = frame.alive, True
+        execute_block(frame, node.finalbody.body)
+        frame.alive = frame.alive and alive
+
+
+def enters(frame: Frame, node: cst.With) -> None:
+    regions: list[str] = []
+    for item in node.items:
+        value = evaluate(frame, item.item)
+        name = region_of(frame, item.item, value)
+        if name is not None:
+            regions.append(name)
+            frame.tell(Region(name, True, frame.site(item.item)))
+        if item.asname is not None:
+            assign(frame, item.asname.name, value if not isinstance(value, Library) else UNKNOWN)
+    with frame.region(tuple(regions)):
+        execute_block(frame, node.body)
+    for name in reversed(regions):
+        frame.tell(Region(name, False, frame.site(node)))
+
+
+def region_of(frame: Frame, node: cst.BaseExpression, value: Value) -> str | None:
+    """The kind of context, by the library callable that made it."""
+    match value:
+        case Library(name=name) | Layer(name=name) if name in REGIONS:
+            return REGIONS[name]
+    if isinstance(node, cst.Call):
+        callee = evaluate(frame, node.func)
+        if isinstance(callee, Library):
+            return REGIONS.get(callee.name)
+    return None
+
+
+def augments(frame: Frame, node: cst.AugAssign) -> None:
+    current, value = evaluate(frame, node.target), evaluate(frame, node.value)
+    operator = type(node.operator).__name__.removesuffix("Assign")
+    result = operators.binary(frame, node, operator, current, value, (node.target, node.value))
+    assign(frame, node.target, result, node)
+
+
+def annotated(frame: Frame, node: cst.AnnAssign) -> None:
+    value = evaluate(frame, node.value) if node.value is not None else None
+    value = contracts.meet_assignment(frame, node, value)
+    if value is not None:
+        assign(frame, node.target, value, node)
+
+
+def assigns(frame: Frame, node: cst.Assign) -> None:
+    for target in node.targets:
+        if assignments.names_axes(frame, target.target, node.value):
+            return
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        assign(frame, target.target, assignments.named_size(frame, target.target, node.value, value), node)
+
+
+def deletes(frame: Frame, node: cst.Del) -> None:
+    if isinstance(node.target, cst.Name):
+        frame.scope.names.pop(node.target.value, None)
+
+
+def matches(frame: Frame, node: cst.Match) -> None:
+    evaluate(frame, node.subject)
+    before = frame.snapshot()
+    frame.branch_depth += 1
+    ends = [before]
+    for case in node.cases:
+        frame.restore(before)
+        for name in pattern_names(case.pattern):
+            frame.scope.names[name] = UNKNOWN
+        execute_block(frame, case.body)
+        ends.append(frame.snapshot())
+    frame.branch_depth -= 1
+    frame.meet(ends, node)
+
+
+def pattern_names(pattern: cst.CSTNode) -> Iterable[str]:
+    if isinstance(pattern, cst.MatchAs | cst.MatchStar) and pattern.name is not None:
+        yield pattern.name.value
+    for child in pattern.children:
+        yield from pattern_names(child)
+
+
+def makes_global(frame: Frame, node: cst.Global | cst.Nonlocal) -> None:
+    frame.globals.update(item.name.value for item in node.names)
+
+
+EXECUTORS: dict[type[cst.CSTNode], Executor] = {
+    cst.Expr: expression,
+    cst.Return: returns,
+    cst.Raise: ends_path,
+    cst.Break: leaves_loop,
+    cst.Continue: leaves_loop,
+    cst.Assert: asserts,
+    cst.If: branches,
+    cst.For: loops_over,
+    cst.While: loops_while,
+    cst.Try: tries,
+    cst.TryStar: tries,
+    cst.With: enters,
+    cst.Assign: assigns,
+    cst.AugAssign: augments,
+    cst.AnnAssign: annotated,
+    cst.Del: deletes,
+    cst.Match: matches,
+    cst.Global: makes_global,
+    cst.Nonlocal: makes_global,
+    cst.FunctionDef: definitions.function,
+    cst.ClassDef: definitions.class_,
+    cst.TypeAlias: definitions.type_alias,
+    cst.Import: imports.plain,
+    cst.ImportFrom: imports.from_module,
+}

@@ -1,0 +1,233 @@
+"""Subscripts: of tensors by the ops of indexing, of shapes (which names axes), of sequences and annotations."""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst import matchers as m
+
+from shapelint.dims import Origin, anonymous
+from shapelint.interpreter import attributes
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Axis,
+    Class,
+    Const,
+    Dict,
+    Hint,
+    Int,
+    Library,
+    Many,
+    Run,
+    Shape,
+    Slice,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    join,
+)
+
+
+def subscript(frame: Frame, node: cst.Subscript) -> Value:
+    from shapelint.interpreter.expressions import evaluate
+
+    tensor_node = shape_owner(node.value)
+    if tensor_node is not None:
+        tensor = tensor_behind(frame, tensor_node)
+        if tensor is not None:
+            return frame.known(of_shape(frame, tensor, tensor_node, index_value(frame, node)))
+    base = evaluate(frame, node.value)
+    index = index_value(frame, node)
+    return frame.known(item(frame, base, index, node))
+
+
+def index_value(frame: Frame, node: cst.Subscript) -> Value:
+    """What stands between the brackets, as Python hands it over."""
+    from shapelint.interpreter.expressions import evaluate
+
+    parts = []
+    for element in node.slice:
+        inner = element.slice
+        parts.append(evaluate(frame, inner.value if isinstance(inner, cst.Index) else inner))
+    is_tuple = len(node.slice) > 1 or isinstance(node.slice[0].comma, cst.Comma)
+    return Tuple(tuple(parts)) if is_tuple else parts[0]
+
+
+def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
+    match base:
+        case Tensor():
+            nodes = (node.value, node.slice[0])
+            result = operate(frame, "operator.getitem", Arguments((base, index), {}, nodes), node)
+            return UNKNOWN if result is None else result
+        case Tuple():
+            return of_tuple(frame, base, index, node)
+        case Many(item=element):
+            return element if not isinstance(index, Slice) else Many(element, None, base.kind)
+        case Dict():
+            return of_dict(frame, base, index, node)
+        case Hint() | Library() | Class():
+            from shapelint.interpreter.contracts import subscripted
+
+            return subscripted(base, index)
+        case Union(options=options):
+            found = [item(frame, option, index, node) for option in options if option != NONE]
+            result = found[0] if found else UNKNOWN
+            for other in found[1:]:
+                result = join(result, other, frame.place(node))
+            return result
+        case Unknown():
+            if looks_like_array_index(index):
+                tensor = attributes.as_tensor(frame, base, node.value)
+                return item(frame, tensor, index, node)
+            return of_unknown(frame, base, index, node)
+    return UNKNOWN
+
+
+def looks_like_array_index(index: Value) -> bool:
+    """`x[:, 0]`, `x[..., None]`: only arrays take several indices with slices, None or an ellipsis among them."""
+    match index:
+        case Tuple(items=items):
+            return any(isinstance(i, Slice) or i in (NONE, Const(...)) for i in items)
+        case Const(value=constant):
+            return constant is None or constant is ...
+    return False
+
+
+def of_unknown(frame: Frame, base: Unknown, index: Value, node: cst.Subscript) -> Value:
+    from shapelint.dims import size
+
+    symbol = base.dim.symbol if base.dim is not None else None
+    name = frame.site(node.slice[0]).text
+    dim = size(f"{symbol.name}[{name}]", symbol.scope) if symbol is not None else None
+    graph = base.graph
+    value = frame.unknown(name, node, "item", base, dim)
+    return Unknown(value.dim, graph, value.made_by)
+
+
+def of_tuple(frame: Frame, base: Tuple, index: Value, node: cst.Subscript) -> Value:
+    match index:
+        case Int(dim=dim) if dim.value is not None:
+            if -len(base.items) <= dim.value < len(base.items):
+                return base.items[dim.value]
+            return UNKNOWN
+        case Slice():
+            known = constant_slice(index)
+            return Many(UNKNOWN, kind=base.kind) if known is None else Tuple(base.items[known], base.kind)
+    from shapelint.interpreter.expressions import joined
+
+    return joined(list(base.items), frame.place(node)) if base.items else UNKNOWN
+
+
+def constant_slice(index: Slice) -> slice | None:
+    """The slice, if its bounds are numbers or absent."""
+    bounds: list[int | None] = []
+    for part in (index.start, index.stop, index.step):
+        match part:
+            case Const(value=None):
+                bounds.append(None)
+            case Int(dim=dim) if dim.value is not None:
+                bounds.append(dim.value)
+            case _:
+                return None
+    return slice(*bounds)
+
+
+def of_dict(frame: Frame, base: Dict, index: Value, node: cst.Subscript) -> Value:
+    from shapelint.interpreter.expressions import joined, key_of
+
+    key = key_of(index)
+    if key is not None:
+        found = base.get(key)
+        return UNKNOWN if found is None else found
+    values = [value for _, value in base.items] + ([base.other] if base.other is not None else [])
+    return joined(values, frame.place(node))
+
+
+def shape_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """`x` where the expression is `x.shape` or `x.size()`."""
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name(value="shape")):
+            return owner
+        case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=()):
+            return owner
+        case cst.Call(func=func, args=(cst.Arg(value=owner),)) if m.matches(func, m.Attribute(attr=m.Name("shape"))):
+            return owner
+    return None
+
+
+def tensor_behind(frame: Frame, node: cst.BaseExpression) -> Tensor | None:
+    """The array that an expression is, by virtue of its shape being asked for."""
+    from shapelint.interpreter.expressions import evaluate
+
+    match evaluate(frame, node):
+        case Tensor() as tensor:
+            return tensor
+        case Unknown() as unknown:
+            return attributes.as_tensor(frame, unknown, node)
+    return None
+
+
+def of_shape(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: Value) -> Value:
+    """`x.shape[index]`: an axis of unknown rank that is asked for exists, and gets a size of its own."""
+    match index:
+        case Int(dim=dim) if dim.value is not None:
+            axis = tensor.shape.axis(dim.value)
+            if axis is None and tensor.shape.run is not None:
+                tensor = with_axis(frame, tensor, node, dim.value)
+                axis = tensor.shape.axis(dim.value)
+            return Int(axis.size) if axis is not None else UNKNOWN
+        case Slice():
+            return shape_slice(tensor.shape, index)
+    return Int(anonymous((tensor.made_by, str(index)), "shape[?]"))
+
+
+def shape_slice(shape: Shape, index: Slice) -> Value:
+    known = constant_slice(index)
+    if known is None:
+        return Many(UNKNOWN, kind="size")
+    if shape.run is None:
+        return sizes(shape.head[known])
+    start, stop = known.start, known.stop
+    if start is not None and start < 0 and stop is None and known.step is None and -start <= len(shape.tail):
+        return sizes(shape.tail[start:])
+    if not start and stop is not None and 0 <= stop <= len(shape.head) and known.step is None:
+        return sizes(shape.head[:stop])
+    return Many(UNKNOWN, kind="size")
+
+
+def sizes(axes: tuple[Axis, ...]) -> Tuple:
+    return Tuple(tuple(Int(axis.size) for axis in axes), "size")
+
+
+def with_axis(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: int) -> Tensor:
+    """The tensor with so many known axes that `index` is among them."""
+    shape = tensor.shape
+    head, tail = list(shape.head), list(shape.tail)
+    origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
+    text = frame.site(node).text if len(frame.site(node).text) < 30 else "?"
+    while index >= 0 and len(head) <= index:
+        head.append(Axis(anonymous((origin, len(head)), f"{text}.shape[{len(head)}]")))
+    while index < 0 and len(tail) < -index:
+        place = -len(tail) - 1
+        tail.insert(0, Axis(anonymous((origin, place), f"{text}.shape[{place}]")))
+    rest = Run("", (shape.run, len(head), len(tail)))
+    return reshaped(frame, tensor, node, Shape(tuple(head), rest, tuple(tail)))
+
+
+def reshaped(frame: Frame, tensor: Tensor, node: cst.BaseExpression, shape: Shape) -> Tensor:
+    """The same tensor, of which more is known; the name it has is bound to that."""
+    known = Tensor(shape, tensor.dtype, tensor.library, tensor.graph, tensor.made_by)
+    attributes.rebind(frame, node, known)
+    return known
+
+
+def is_unnamed(value: Value) -> bool:
+    """An int that is an unknown size, so that a name for it is welcome."""
+    if not isinstance(value, Int):
+        return False
+    symbol = value.dim.symbol
+    return symbol is not None and symbol.origin is Origin.ANONYMOUS and symbol.derivation is None

@@ -1,0 +1,128 @@
+"""Library callables that take or wrap callables: modules of modules, jit, decorators, contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import libcst as cst
+
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.values import UNKNOWN, Class, Dict, Function, Many, Method, Partial, Tuple, Value
+
+TRANSPARENT = frozenset(
+    [
+        "jax.jit",
+        "jax.checkpoint",
+        "jax.remat",
+        "jax.named_call",
+        "torch.compile",
+        "torch.jit.script",
+        "torch.jit.ignore",
+        "torch.jit.export",
+        "torch.jit.unused",
+        "jaxtyping.jaxtyped",
+        "beartype.beartype",
+        "functools.lru_cache",
+        "functools.cache",
+        "functools.wraps",
+        "equinox.filter_jit",
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.enable_grad",
+        "abc.abstractmethod",
+        "typing.no_type_check",
+        "torch.autocast",
+        "torch.cuda.amp.autocast",
+        "torch.amp.autocast",
+        "typing.overload",
+        "typing.override",
+        "typing.final",
+        "torch.nn.utils.weight_norm",
+        "torch.nn.utils.spectral_norm",
+        "torch.nn.utils.parametrizations.spectral_norm",
+        "torch.nn.utils.parametrizations.weight_norm",
+        "torch.nn.DataParallel",
+        "contextlib.suppress",
+    ]
+)  # they give back a callable of the same shapes
+
+CALLABLES = (Function, Class, Method, Partial, Tuple)
+
+
+def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
+    if name in TRANSPARENT:
+        from shapelint.values import Instance, Layer, Library
+
+        subject = arguments.args[0] if arguments.args else None
+        if isinstance(subject, (*CALLABLES, Instance, Layer)):
+            return subject
+        return Library(name)  # a decorator with options: functools.lru_cache(maxsize=8)
+    container = CONTAINERS.get(name)
+    return container(frame, arguments, node) if container is not None else None
+
+
+def sequential(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """nn.Sequential(*layers) or of an ordered dict."""
+    if not arguments.complete:
+        return UNKNOWN
+    match arguments.args:
+        case (Dict(items=items, other=None),):
+            return Tuple(tuple(layer for _, layer in items), "Sequential")
+        case (Tuple(kind="list" | "tuple", items=pairs),) if all(
+            isinstance(pair, Tuple) and len(pair.items) == 2 for pair in pairs
+        ):
+            return Tuple(tuple(pair.items[1] for pair in pairs if isinstance(pair, Tuple)), "Sequential")
+    return Tuple(arguments.args, "Sequential")
+
+
+def module_list(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    match arguments.args:
+        case ():
+            return Tuple((), "ModuleList")
+        case (Tuple(items=items),):
+            return Tuple(items, "ModuleList")
+        case (Many(item=item, length=length),):
+            return Many(item, length, "ModuleList")
+    return Many(UNKNOWN, None, "ModuleList")
+
+
+def module_dict(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    match arguments.args:
+        case (Dict(items=items, other=other),):
+            return Dict(items, other, "ModuleDict")
+    return Dict((), None if not arguments.args else UNKNOWN, "ModuleDict")
+
+
+def ordered_dict(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.interpreter.expressions import key_of
+
+    match arguments.args:
+        case ():
+            return Dict(tuple(arguments.kwargs.items()))
+        case (Tuple(items=pairs),):
+            known = [(key_of(p.items[0]), p.items[1]) for p in pairs if isinstance(p, Tuple) and len(p.items) == 2]
+            if len(known) == len(pairs) and all(key is not None for key, _ in known):
+                return Dict(tuple(known))
+    return UNKNOWN
+
+
+CONTAINERS: Mapping[str, Callable[[Frame, Arguments, cst.Call], Value]] = {
+    "torch.nn.Sequential": sequential,
+    "torch.nn.ModuleList": module_list,
+    "torch.nn.ParameterList": module_list,
+    "torch.nn.ModuleDict": module_dict,
+    "torch.nn.ParameterDict": module_dict,
+    "collections.OrderedDict": ordered_dict,
+}
+
+# Contexts that change what operations do to the graph or to dtypes.
+REGIONS: Mapping[str, str] = {
+    "torch.no_grad": "no_grad",
+    "torch.autograd.no_grad": "no_grad",
+    "torch.inference_mode": "inference_mode",
+    "torch.enable_grad": "enable_grad",
+    "torch.autocast": "autocast",
+    "torch.cuda.amp.autocast": "autocast",
+    "torch.amp.autocast": "autocast",
+}

@@ -1,0 +1,91 @@
+"""Names: what they are bound to, on which path, and what is known of sizes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, substitute
+from shapelint.values import Value, join
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The names of a module, class body or function, and the scope around it."""
+
+    names: dict[str, Value] = field(default_factory=dict)
+    parent: Scope | None = None
+    is_class: bool = False
+    origin: Any = None  # for a module's scope: its tree and file name
+
+    def file(self) -> Any:
+        """Tree and file name of the module that this scope belongs to."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.origin is not None:
+                return scope.origin
+            scope = scope.parent
+        return None
+
+    def lookup(self, name: str) -> Value | None:
+        """What a name is bound to here or around; class bodies are not visible from their methods."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names and (scope is self or not scope.is_class):
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The state of one path: bindings of the innermost scope, facts on sizes, and whether it goes on."""
+
+    names: dict[str, Value]
+    facts: dict[Symbol, Dim]
+    alive: bool = True
+
+
+def meet(paths: list[Path], scope: object) -> Path:
+    """The state after several paths come together; `scope` identifies the place."""
+    living = [path for path in paths if path.alive]
+    if not living:
+        return Path(dict(paths[0].names), dict(paths[0].facts), alive=False)
+    first, *others = living
+    names, facts = dict(first.names), dict(first.facts)
+    for other in others:
+        for name, value in other.names.items():
+            if name not in names:
+                names[name] = value
+            elif names[name] is not value:
+                names[name] = join(names[name], value, (scope, name))
+        facts = {s: dim for s, dim in facts.items() if other.facts.get(s) == dim}
+    return Path(names, facts)
+
+
+RANK = {Origin.ANONYMOUS: 0, Origin.DATA: 1, Origin.SIZE: 2, Origin.AXIS: 3}
+
+
+def learn(facts: dict[Symbol, Dim], a: Dim, b: Dim) -> bool:
+    """Record that two sizes are equal; False where they can never be. The vaguer symbol gives way."""
+    a, b = substitute(a, facts), substitute(b, facts)
+    match compare(a, b):
+        case Truth.SAME:
+            return True
+        case Truth.DIFFERENT:
+            return False
+    for symbol, other in sorted(_solvable(a, b), key=lambda pair: RANK[pair[0].origin]):
+        fact = {symbol: other}
+        for known, dim in facts.items():
+            facts[known] = substitute(dim, fact)
+        facts[symbol] = other
+        break
+    return True
+
+
+def _solvable(a: Dim, b: Dim) -> Iterator[tuple[Symbol, Dim]]:
+    for left, right in ((a, b), (b, a)):
+        symbol = left.symbol
+        if symbol is not None and symbol.derivation is None and as_dim(symbol) not in map(as_dim, right.symbols()):
+            yield symbol, right
