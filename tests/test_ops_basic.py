@@ -1,0 +1,756 @@
+"""Elementwise ops, reductions, creation, random, casts and autograd, held against the real libraries.
+
+A case is an expression. It is evaluated, and its outermost call or operator is inferred from the same arguments:
+shape and dtype must agree. t, n and j make arrays of torch, numpy and jax of the given sizes, distinct primes.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from jax import lax
+
+from shapelint.ops import infer_call
+from shapelint.ops.dtypes import parse
+from shapelint.ops.elementwise import OPERATORS, UNARY_OPERATORS
+from shapelint.ops.op import ShapeError
+from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
+from shapelint.values import Float, Tensor, Tuple, Unknown, Value
+
+PRIMES = (5, 7, 11, 13)
+MODULES = {"torch": torch, "np": np, "jnp": jnp, "F": F, "lax": lax, "jax": jax}
+PREFIXES = {"np": "numpy", "jnp": "jax.numpy", "lax": "jax.lax", "F": "torch.nn.functional"}
+METHODS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
+SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==",
+    ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.USub: "-", ast.UAdd: "+",
+    ast.Invert: "~",
+}  # fmt: skip
+
+
+def values(sizes: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Numbers in (0, 1), distinct along each axis; small whole ones for integer dtypes."""
+    count = int(np.prod(sizes))
+    found = (np.arange(count) * 7 % 13).reshape(sizes)
+    return (found % 3).astype(dtype) if parse(dtype).level < 2 else (found / 13 * 0.9 + 0.05).astype(dtype)
+
+
+def t(*sizes: int, dt: str = "float32", grad: bool = False) -> torch.Tensor:
+    plain = "float32" if dt == "bfloat16" else dt
+    return torch.from_numpy(values(sizes, plain)).to(getattr(torch, dt)).requires_grad_(grad)
+
+
+def n(*sizes: int, dt: str = "float64") -> np.ndarray:
+    return values(sizes, dt)
+
+
+def j(*sizes: int, dt: str = "float32") -> jax.Array:
+    return jnp.asarray(values(sizes, "float32" if dt == "bfloat16" else dt)).astype(dt)
+
+
+NAMES = {**MODULES, "t": t, "n": n, "j": j, "key": jax.random.key(0), "rng": np.random.default_rng(0)}
+
+
+def run(node: ast.expr) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return eval(compile(ast.Expression(node), "case", "eval"), dict(NAMES))
+
+
+def infer(node: ast.expr, symbols: Any) -> Value:
+    """The inference for the outermost operation of an expression, on its real arguments lifted."""
+
+    def known(part: ast.expr) -> Value:
+        return lift(run(part), symbols)
+
+    match node:
+        case ast.BinOp(left, symbol, right):
+            return infer_call(OPERATORS[SYMBOLS[type(symbol)]], [known(left), known(right)])
+        case ast.Compare(left, [symbol], [right]):
+            return infer_call(OPERATORS[SYMBOLS[type(symbol)]], [known(left), known(right)])
+        case ast.UnaryOp(symbol, operand):
+            return infer_call(UNARY_OPERATORS[SYMBOLS[type(symbol)]], [known(operand)])
+        case ast.Call(function, args, keywords):
+            callee, receiver = callee_of(function)
+            given = {keyword.arg: known(keyword.value) for keyword in keywords}
+            return infer_call(callee, [*(known(part) for part in (*receiver, *args))], given)
+    raise AssertionError(ast.unparse(node))
+
+
+def callee_of(function: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The canonical name of what is called, and the receiver if it is a method."""
+    root, _, rest = ast.unparse(function).partition(".")
+    if root in MODULES:
+        return f"{PREFIXES.get(root, root)}.{rest}", []
+    assert isinstance(function, ast.Attribute)
+    receiver = run(function.value)
+    if isinstance(receiver, np.random.Generator):
+        return f"numpy.random.Generator.{function.attr}", [function.value]
+    return f"{METHODS[library_of(receiver)]}.{function.attr}", [function.value]
+
+
+def agree(real: Any, inferred: Value, sizes: Any, data_dependent: bool = False) -> None:
+    """The inferred value says what the real one is; only sizes that the data decide may be left open."""
+    if isinstance(real, tuple | list) and not isinstance(real, torch.Size):
+        assert isinstance(inferred, Tuple), inferred
+        assert len(real) == len(inferred.items)
+        for part, item in zip(real, inferred.items):
+            agree(part, item, sizes, data_dependent)
+        return
+    if library_of(real) is None:
+        assert isinstance(inferred, Float | Unknown) or concrete(inferred, sizes) == real, inferred
+        return
+    assert isinstance(inferred, Tensor), inferred
+    shape = concrete(inferred, sizes)
+    assert shape is not None, "the rank is not known"
+    assert data_dependent or None not in shape, shape
+    assert len(shape) == len(real.shape)
+    assert all(size in (None, true) for size, true in zip(shape, real.shape)), (shape, tuple(real.shape))
+    assert inferred.library == library_of(real)
+    assert fits(inferred.dtype, dtype_name(real.dtype)), (inferred.dtype, real.dtype)
+
+
+def fits(inferred: str | None, real: str) -> bool:
+    """The inferred dtype is not known, is the real one, or a class that the real one is of."""
+    if inferred is None or inferred == real:
+        return True
+    known, true = parse(inferred), parse(real)
+    return known is not None and true is not None and known.bits == 0 and known.category == true.category
+
+
+def cases(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+UNARY = """
+abs absolute exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh square floor ceil trunc sign
+isnan isinf isfinite logical_not deg2rad rad2deg negative positive reciprocal nan_to_num round conj signbit
+"""
+TORCH_UNARY = """
+neg rsqrt asin acos atan arcsin sigmoid erf erfc lgamma digamma frac fix relu sgn logit erfinv
+"""
+NUMPY_UNARY = "cbrt arcsin arccos arctan fabs rint conjugate isreal sinc arcsinh arctanh"
+ACTIVATIONS = """
+relu relu6 leaky_relu elu selu celu gelu silu mish softplus softsign logsigmoid hardtanh hardsigmoid hardswish
+sigmoid tanh dropout hardshrink softshrink tanhshrink
+"""
+JAX_ACTIVATIONS = "relu relu6 leaky_relu elu selu celu gelu silu swish mish softplus soft_sign log_sigmoid sigmoid"
+BINARY = """
+add subtract multiply divide true_divide floor_divide remainder fmod maximum minimum fmax fmin arctan2 hypot
+copysign logaddexp equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor isclose
+"""
+TORCH_BINARY = "add sub mul div true_divide floor_divide remainder fmod pow maximum minimum atan2 eq ne lt le gt ge"
+REDUCTIONS = "sum mean prod std var any all nansum nanmean"
+NUMPY_REDUCTIONS = """
+sum mean prod std var any all max min amax amin median nansum nanmean nanmax nanmin nanstd nanvar argmax argmin
+count_nonzero ptp nanmedian average nanargmax
+"""
+
+GENERATED = [
+    *(f"torch.{f}(t(5, 7))" for f in (UNARY + TORCH_UNARY).split() if f != "equal"),
+    *(f"t(5, 7).{f}()" for f in (UNARY + TORCH_UNARY).split()),
+    *(f"{m}.{f}({a}(5, 7))" for m, a in (("np", "n"), ("jnp", "j")) for f in (UNARY + NUMPY_UNARY).split()),
+    *(f"np.{f}(n(5, 7, dt='{d}'))" for f in "sqrt exp sin abs square round sign".split() for d in ("int8", "int16", "int64", "float16")),
+    *(f"torch.{f}(t(5, 7, dt='{d}'))" for f in "sqrt exp sin abs square floor sign".split() for d in ("int8", "int64", "float16", "bfloat16")),
+    *(f"jnp.{f}(j(5, 7, dt='{d}'))" for f in "sqrt exp sin abs square floor sign".split() for d in ("int8", "int32", "float16", "bfloat16")),
+    *(f"F.{f}(t(5, 7))" for f in ACTIVATIONS.split()),
+    *(f"jax.nn.{f}(j(5, 7))" for f in JAX_ACTIVATIONS.split()),
+    *(f"lax.{f}(j(5, 7))" for f in "exp log sqrt rsqrt sin cos tanh abs neg sign floor ceil square logistic erf".split()),
+    *(f"{m}.{f}({a}(5, 1, 7), {a}(11, 1))" for m, a in (("np", "n"), ("jnp", "j")) for f in BINARY.split()),
+    *(f"torch.{f}(t(5, 1, 7), t(11, 1))" for f in (TORCH_BINARY + " xlogy logaddexp hypot isclose logical_and not_equal").split()),
+    *(f"t(5, 7).{f}(t(7))" for f in TORCH_BINARY.split() if f != "true_divide"),
+    *(f"t(5, 7).{f}(2)" for f in TORCH_BINARY.split() if f not in ("maximum", "minimum", "atan2")),
+    *(f"t(5, 7, dt='{d}') {o} {y}" for o in ("+", "*", "/", "**", "<") for d in ("float16", "bfloat16", "int32", "uint8", "float64") for y in ("2", "1.5", "t(7)", "t()", "t(7, dt='int64')", "t(dt='float64')")),
+    *(f"n(5, 7, dt='{d}') {o} {y}" for o in ("+", "*", "/", "<") for d in ("float16", "int32", "uint8", "float64") for y in ("2", "1.5", "n(7)", "n(7, dt='float32')", "n(7, dt='int64')", "np.float64(2)")),
+    *(f"j(5, 7, dt='{d}') {o} {y}" for o in ("+", "*", "/", "<") for d in ("float16", "bfloat16", "int32", "uint8", "float32") for y in ("2", "1.5", "j(7)", "j(7, dt='float16')", "j(7, dt='int16')", "n(7)")),
+    *(f"2 {o} t(5, 7)" for o in ("+", "-", "*", "/", "//", "%", "**", "==", ">=", "!=")),
+    *(f"t(5, 7, dt='int64') {o} t(7, dt='int64')" for o in ("&", "|", "^", "<<", ">>", "//", "%")),
+    *(f"{o}t(5, 7, dt='int64')" for o in ("-", "+", "~")),
+    *(f"torch.{f}(t(5, 7, 11){b})" for f in (REDUCTIONS + " logsumexp").split() for b in ("", ", 1", ", dim=-1, keepdim=True") if b or f != "logsumexp"),
+    *(f"t(5, 7, 11).{f}{b}" for f in REDUCTIONS.split() for b in ("()", "(0)", "(dim=2, keepdim=True)")),
+    *(f"torch.{f}(t(5, 7, 11), dim=(0, 2){k})" for f in "sum mean std var amax amin logsumexp norm".split() for k in ("", ", keepdim=True")),
+    *(f"{x}.{f}{b}" for x in ("t(5, 7)",) for f in ("max", "min", "median", "argmax", "argmin", "amax", "amin") for b in ("()", "(dim=1)", "(dim=-2, keepdim=True)")),
+    *(f"{m}.{f}({a}(5, 7, 11){b})" for m, a in (("np", "n"), ("jnp", "j")) for f in NUMPY_REDUCTIONS.split() for b in ("", ", axis=1", ", axis=-1", ", 0")),
+    *(f"{m}.{f}({a}(5, 7, 11), axis=(0, 2), keepdims=True)" for m, a in (("np", "n"), ("jnp", "j")) for f in "sum mean prod std var any all max min median".split()),
+    *(f"{a}(5, 7, 11).{f}{b}" for a in "nj" for f in "sum mean prod std var any all max min argmax argmin".split() for b in ("()", "(1)", "(axis=-1)")),
+    *(f"{a}(5, 7, dt='{d}').{f}(0)" for a in "nj" for f in ("sum", "mean", "prod", "std", "max", "cumsum", "argmax") for d in ("int8", "uint8", "int32", "bool", "float16") if (f, d) != ("std", "bool")),
+    *(f"t(5, 7, dt='{d}').{f}(0)" for f in ("sum", "prod", "cumsum", "argmax") for d in ("int8", "uint8", "int32", "bool", "float16") if (f, d) != ("argmax", "bool")),
+]
+
+CASES = """
+# elementwise with more operands
+torch.where(t(5, 7) > 0.5, t(7), t(5, 1))
+torch.where(t(5, 7) > 0.5, 1.0, 0.0)
+torch.where(t(5, 7) > 0.5, t(7, dt='float16'), 0.0)
+t(5, 7).where(t(5, 7) > 0.5, t(7))
+np.where(n(5, 7) > 0.5, n(7), n(5, 1))
+np.where(n(5, 7) > 0.5, 1, 0)
+jnp.where(j(5, 7) > 0.5, j(7), 0.0)
+jnp.where(j(5, 7) > 0.5, j(7), j(5, 1))
+lax.select(j(5, 7) > 0.5, j(5, 7), j(5, 7))
+torch.clamp(t(5, 7), 0, 1)
+torch.clamp(t(5, 7), min=t(7))
+torch.clamp(t(5, 7, dt='int64'), min=0.5)
+t(5, 7).clamp(max=1.0)
+t(5, 7).clip(0, 1)
+t(5, 1).clamp(t(1, 7), t(5, 7))
+t(5, 7).clamp_min(0.1)
+torch.clamp_max(t(5, 7), 0.1)
+np.clip(n(5, 7), 0, 1)
+np.clip(n(5, 7), a_min=n(7), a_max=None)
+np.clip(n(5, 7, dt='int64'), 0.5, 1.5)
+n(5, 7).clip(0, 1)
+n(5, 7).clip(min=0)
+jnp.clip(j(5, 7), 0, 1)
+jnp.clip(j(5, 7), min=0)
+torch.lerp(t(5, 7), t(7), 0.3)
+torch.lerp(t(5, 7), t(5, 7), t(5, 1))
+t(5, 7).lerp(t(5, 7), 0.5)
+torch.addcmul(t(5, 7), t(7), t(5, 1), value=2.0)
+torch.addcdiv(t(5, 7), t(7), t(5, 1))
+t(5, 7).addcmul(t(5, 1), t(7))
+t(5, 7).masked_fill(t(7) > 0.5, 0.0)
+torch.masked_fill(t(5, 7), t(5, 1) > 0.5, 1.0)
+torch.add(t(5, 7), t(7), alpha=2)
+torch.add(input=t(5, 7), other=t(7))
+torch.div(t(5, 7), t(7), rounding_mode='floor')
+np.add(n(5, 7), n(7), out=n(5, 7))
+np.maximum(n(5, 7), 0)
+np.power(n(5, 7), 2)
+jnp.maximum(j(5, 7), 0)
+torch.isin(t(5, 7), t(11))
+np.isin(n(5, 7), n(11))
+np.isin(n(5, 7), [1, 2])
+np.exp([0.1, 0.2, 0.3])
+np.add([1, 2], n(5, 2))
+F.leaky_relu(t(5, 7), 0.2, True)
+F.softplus(t(5, 7), 1, 20)
+F.dropout(t(5, 7), 0.1, True, False)
+F.gelu(t(5, 7), approximate='tanh')
+F.threshold(t(5, 7), 0.1, 0.0)
+F.glu(t(5, 14), dim=-1)
+F.glu(t(14, 7), 0)
+F.elu_(t(5, 7))
+F.relu_(t(5, 7))
+F.prelu(t(5, 7), t(7))
+torch.broadcast_tensors(t(5, 1), t(7))
+np.broadcast_arrays(n(5, 1), n(7))
+torch.special.expit(t(5, 7))
+torch.sqrt(t(5, 7))
+torch.square(input=t(5, 7))
+# in place
+t(5, 7).add_(t(7))
+t(5, 7).mul_(2)
+t(5, 7).sub_(t(5, 1))
+t(5, 7).div_(t())
+t(5, 7).clamp_(0, 1)
+t(5, 7).clamp_(min=0.1)
+t(5, 7).pow_(2)
+t(5, 7).sqrt_()
+t(5, 7).exp_()
+t(5, 7).masked_fill_(t(7) > 0.5, 0)
+t(5, 7).copy_(t(7))
+t(5, 7).fill_(1.0)
+t(5, 7).zero_()
+t(5, 7).normal_()
+t(5, 7).uniform_(-1, 1)
+t(5, 7).lerp_(t(7), 0.1)
+t(5, 7).addcmul_(t(7), t(5, 1), value=0.1)
+t(5, 7).relu_()
+t(5, 7).neg_()
+t(5, 7).round_()
+t(5, 7, dt='float16').add_(t(7))
+torch.relu_(t(5, 7))
+torch.nn.init.zeros_(t(5, 7))
+torch.nn.init.normal_(t(5, 7), mean=0.0, std=0.02)
+torch.nn.init.xavier_uniform_(t(5, 7))
+torch.nn.init.constant_(t(5, 7), 0.5)
+# along an axis
+F.softmax(t(5, 7), dim=-1)
+F.softmax(t(5, 7), dim=1, dtype=torch.float64)
+F.log_softmax(t(5, 7), 1)
+torch.softmax(t(5, 7), 0)
+t(5, 7).softmax(-1)
+t(5, 7).log_softmax(dim=0)
+jax.nn.softmax(j(5, 7))
+jax.nn.softmax(j(5, 7), axis=0)
+jax.nn.log_softmax(j(5, 7), -1)
+F.normalize(t(5, 7), dim=-1)
+F.normalize(t(5, 7), 2, 1)
+F.gumbel_softmax(t(5, 7), tau=1.0, hard=True)
+t(5, 7).cumsum(0)
+torch.cumsum(t(5, 7, dt='int32'), dim=1)
+torch.cumprod(t(5, 7), -1)
+torch.logcumsumexp(t(5, 7), 1)
+torch.cummax(t(5, 7), 1)
+np.cumsum(n(5, 7))
+np.cumsum(n(5, 7), axis=1)
+np.cumprod(n(5, 7), 0)
+jnp.cumsum(j(5, 7), axis=-1)
+jnp.cumsum(j(5, 7))
+lax.cumsum(j(5, 7), 1)
+torch.diff(t(5, 7))
+torch.diff(t(5, 7), dim=0)
+np.diff(n(5, 7))
+np.diff(n(5, 7), 2, axis=0)
+jnp.diff(j(5, 7), axis=0)
+n(5, 7).cumsum(1)
+# other reductions
+torch.max(t(5, 7), 1)
+torch.max(t(5, 7), t(7))
+torch.max(t(5, 7), other=t(7))
+torch.min(t(5, 7), -1, True)
+torch.max(t(5, 7))
+torch.median(t(5, 7), dim=0)
+torch.mode(t(5, 7), 1)
+torch.kthvalue(t(5, 7), 2, dim=1)
+torch.aminmax(t(5, 7), dim=0)
+torch.argmax(t(5, 7), dim=1, keepdim=True)
+torch.norm(t(5, 7))
+torch.norm(t(5, 7), dim=1)
+torch.norm(t(5, 7), 2, 1, True)
+t(5, 7).norm(dim=-1, keepdim=True)
+t(5, 7).norm(2, -1)
+t(5, 7).norm(p=2, dim=(0, 1))
+torch.linalg.norm(t(5, 7), dim=-1)
+torch.linalg.norm(t(5, 7))
+torch.linalg.vector_norm(t(5, 7, 11), dim=(0, 2), keepdim=True)
+torch.linalg.matrix_norm(t(5, 7, 11))
+np.linalg.norm(n(5, 7))
+np.linalg.norm(n(5, 7), axis=1)
+np.linalg.norm(n(5, 7), 2, 1, keepdims=True)
+np.linalg.norm(n(5, 7, dt='float32'), ord=1, axis=0)
+np.linalg.norm(n(5, 7, dt='int64'))
+jnp.linalg.norm(j(5, 7), axis=-1, keepdims=True)
+jax.scipy.special.logsumexp(j(5, 7), axis=1)
+jax.nn.logsumexp(j(5, 7), axis=-1, keepdims=True)
+torch.std(t(5, 7), False)
+torch.std(t(5, 7), 1, False)
+torch.std(t(5, 7), dim=0, correction=0)
+t(5, 7).std(0, unbiased=False, keepdim=True)
+t(5, 7).var(dim=(0, 1))
+torch.std_mean(t(5, 7), dim=1)
+torch.var_mean(t(5, 7))
+torch.sum(t(5, 7), dim=())
+torch.sum(t(5, 7, dt='float16'), dtype=torch.float32)
+torch.mean(t(5, 7, dt='int64'), dtype=torch.float32)
+t(5, 7).sum(axis=1)
+t(5, 7).sum(1, True)
+t(5, 7).mean((0, 1))
+t(5, 7).sum(dtype=torch.float64)
+t().sum(0)
+t(5, 7).any()
+t(5, 7).all(dim=1)
+torch.count_nonzero(t(5, 7), dim=0)
+torch.quantile(t(5, 7), 0.5)
+torch.quantile(t(5, 7), 0.5, dim=1)
+torch.quantile(t(5, 7), t(11), dim=0)
+np.percentile(n(5, 7), 50)
+np.quantile(n(5, 7), [0.1, 0.9], axis=1)
+np.percentile(n(5, 7), [5, 50, 95], axis=0)
+np.sum(n(5, 7), axis=1, dtype=np.float32)
+np.sum([1.0, 2.0, 3.0])
+np.mean(n(5, 7, dt='float16'), axis=0)
+np.average(n(5, 7), axis=0, weights=n(5))
+np.average(n(5, 7))
+np.var(n(5, 7), axis=0, ddof=1)
+np.argmax(n(5, 7), axis=1)
+np.argmax(n(5, 7), axis=1, keepdims=True)
+np.any(n(5, 7) > 0.5, axis=1)
+torch.trace(t(5, 7))
+np.trace(n(5, 7))
+torch.dist(t(5, 7), t(7))
+F.cosine_similarity(t(5, 7), t(5, 7))
+F.cosine_similarity(t(5, 1, 11), t(7, 11), dim=-1)
+jnp.sum(j(5, 7), axis=(0, 1))
+jnp.max(j(5, 7), axis=-1, keepdims=True)
+jnp.argmax(j(5, 7), axis=-1)
+# sorting
+torch.topk(t(5, 7), 3)
+torch.topk(t(5, 7), k=2, dim=0)
+t(5, 7).topk(5, dim=1, largest=False)
+lax.top_k(j(5, 7), 3)
+torch.sort(t(5, 7))
+torch.sort(t(5, 7), dim=0, descending=True)
+t(5, 7).sort(1, True)
+np.sort(n(5, 7))
+np.sort(n(5, 7), axis=None)
+jnp.sort(j(5, 7), axis=0)
+torch.argsort(t(5, 7), dim=1)
+t(5, 7).argsort()
+np.argsort(n(5, 7), axis=0)
+np.argsort(n(5, 7))
+n(5, 7).argsort(axis=None)
+jnp.argsort(j(5, 7))
+np.partition(n(5, 7), 2)
+np.argpartition(n(5, 7), 2, axis=0)
+torch.histc(t(5, 7), bins=11)
+np.histogram(n(5, 7), bins=11)
+np.histogram(n(5, 7))
+torch.searchsorted(t(11), t(5, 7))
+np.searchsorted(n(11), n(5, 7))
+jnp.searchsorted(j(11), j(5, 7), side='right')
+torch.bucketize(t(5, 7), t(11))
+np.digitize(n(5, 7), np.linspace(0, 1, 11))
+# creation
+torch.zeros(5, 7)
+torch.zeros((5, 7))
+torch.zeros([5, 7], dtype=torch.float16)
+torch.zeros(5, 7, dtype=torch.long)
+torch.zeros(5)
+torch.zeros(())
+torch.ones(5, 7, dtype=torch.bool)
+torch.empty(5, 7, dtype=torch.half)
+torch.empty(size=(5, 7))
+torch.zeros(t(5, 7).shape)
+torch.zeros(*t(5, 7).shape)
+torch.zeros(1, 5, requires_grad=True)
+torch.full((5, 7), 3)
+torch.full((5, 7), 0.5)
+torch.full((5, 7), 0.5, dtype=torch.float16)
+torch.full(size=(5,), fill_value=True)
+torch.zeros_like(t(5, 7, dt='float16'))
+torch.ones_like(t(5, 7), dtype=torch.bool)
+torch.full_like(t(5, 7), 0.5)
+torch.empty_like(t(5, 7))
+torch.rand_like(t(5, 7))
+torch.randn_like(t(5, 7, dt='float64'))
+torch.eye(5)
+torch.eye(5, 7)
+torch.eye(n=5, dtype=torch.float64)
+torch.arange(7)
+torch.arange(5, 11)
+torch.arange(0, 11, 2)
+torch.arange(11, 0, -3)
+torch.arange(0, 1, 0.3)
+torch.arange(7.0)
+torch.arange(7, dtype=torch.float32)
+torch.arange(end=7)
+torch.arange(start=2, end=7)
+torch.linspace(0, 1, 11)
+torch.linspace(0, 1, steps=11)
+torch.logspace(0, 1, 11)
+torch.tensor(3)
+torch.tensor(3.0)
+torch.tensor(True)
+torch.tensor([1, 2, 3])
+torch.tensor([1, 2.5, 3])
+torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+torch.tensor([1, 2], dtype=torch.float16)
+torch.tensor(n(5, 7))
+torch.tensor(t(5, 7))
+torch.tensor([])
+torch.tensor([t(), t(), t()])
+torch.as_tensor(n(5, 7))
+torch.as_tensor(t(5, 7))
+torch.as_tensor([1.0, 2.0], dtype=torch.float64)
+torch.asarray(n(5, 7))
+torch.from_numpy(n(5, 7, dt='float32'))
+torch.FloatTensor(5, 7)
+torch.FloatTensor([1, 2, 3])
+torch.LongTensor([[1, 2], [3, 4]])
+torch.Tensor(5, 7)
+torch.Tensor([1, 2])
+torch.Tensor(5)
+t(5, 7).new_zeros(11)
+t(5, 7).new_zeros((11, 13))
+t(5, 7, dt='float16').new_ones(2, 3)
+t(5, 7).new_full((2, 3), 1.0)
+t(5, 7).new_empty(3)
+t(5, 7).new_tensor([1, 2, 3])
+np.zeros((5, 7))
+np.zeros(5)
+np.zeros([5, 7], dtype=np.float32)
+np.zeros(5, dtype=int)
+np.zeros(5, dtype='int32')
+np.zeros((5, 7), bool)
+np.zeros(shape=(5, 7))
+np.ones((5, 1))
+np.empty((5, 7), dtype=np.uint8)
+np.full((5, 7), 3)
+np.full((5, 7), np.nan)
+np.full(5, 1.0, dtype=np.float32)
+np.zeros_like(n(5, 7, dt='int64'))
+np.ones_like(n(5, 7), dtype=np.float32)
+np.full_like(n(5, 7), 2)
+np.zeros_like(n(5, 7), shape=(11,))
+np.eye(5)
+np.eye(5, 7)
+np.eye(N=5, M=7)
+np.identity(5)
+np.arange(7)
+np.arange(5, 11)
+np.arange(0, 11, 3)
+np.arange(7, dtype=np.float32)
+np.arange(0.0, 1.0, 0.25)
+np.arange(start=0, stop=7)
+np.linspace(0, 1)
+np.linspace(0, 1, 11)
+np.linspace(0, 1, num=11, endpoint=False)
+np.logspace(0, 1, 11)
+np.array([1, 2, 3])
+np.array([[1.0, 2.0], [3.0, 4.0]])
+np.array([1, 2], dtype=np.float32)
+np.array(3.5)
+np.array([n(5), n(5)])
+np.array(n(5, 7))
+np.array([True, False])
+np.array([])
+np.array(t(5, 7))
+np.asarray(n(5, 7), dtype=np.float32)
+np.asarray([1, 2])
+np.ascontiguousarray(n(5, 7))
+np.asanyarray(n(5, 7))
+jnp.zeros((5, 7))
+jnp.ones(5)
+jnp.zeros((5, 7), dtype=jnp.int32)
+jnp.zeros((5, 7), jnp.bfloat16)
+jnp.full((5, 7), 0.5)
+jnp.zeros_like(j(5, 7))
+jnp.eye(5)
+jnp.arange(7)
+jnp.arange(1, 7)
+jnp.linspace(0, 1, 11)
+jnp.array([1, 2, 3])
+jnp.array([[1.0, 2.0]])
+jnp.array(n(5, 7))
+jnp.asarray(n(5, 7, dt='float32'))
+jnp.asarray(3)
+jnp.array(1.0, dtype=jnp.float16)
+torch.triu_indices(5, 5)
+np.frombuffer(b'12345678')
+# random
+torch.rand(5, 7)
+torch.rand((5, 7), dtype=torch.float64)
+torch.randn(5, 7, requires_grad=True)
+torch.randn(())
+torch.randint(0, 3, (5, 7))
+torch.randint(3, (5, 7))
+torch.randint(low=0, high=3, size=(5,))
+torch.randint(0, 2, (5,), dtype=torch.float32)
+torch.randperm(7)
+torch.normal(0.0, 1.0, (5, 7))
+torch.normal(t(5, 7), 1.0)
+torch.normal(t(5, 7), t(5, 7))
+torch.normal(mean=0.0, std=1.0, size=(5, 7))
+torch.multinomial(t(5, 7), 3)
+torch.multinomial(t(7), 3, replacement=True)
+torch.bernoulli(t(5, 7))
+torch.poisson(t(5, 7))
+t(5, 7).bernoulli()
+np.random.rand(5, 7)
+np.random.rand()
+np.random.randn(5)
+np.random.random((5, 7))
+np.random.random(5)
+np.random.normal(0, 1, (5, 7))
+np.random.normal(size=5)
+np.random.normal(loc=n(5, 7))
+np.random.normal()
+np.random.uniform(0, 1, 5)
+np.random.uniform(-1, 1, size=(5, 7))
+np.random.randint(0, 3, (5, 7))
+np.random.randint(3, size=5)
+np.random.randint(3)
+np.random.choice(7, 5)
+np.random.choice(n(7), size=(5, 2))
+np.random.choice(7, 5, replace=False)
+np.random.permutation(7)
+np.random.permutation(n(5, 7))
+np.random.shuffle(n(5, 7))
+np.random.exponential(1.0, (5, 7))
+np.random.poisson(2.0, 5)
+np.random.binomial(3, 0.5, (5, 7))
+np.random.beta(1.0, 1.0, 5)
+np.random.gamma(1.0, 1.0, (5,))
+np.random.standard_normal((5, 7))
+np.random.dirichlet([1.0, 1.0, 1.0], 5)
+np.random.multivariate_normal([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], 5)
+rng.normal(0, 1, (5, 7))
+rng.normal(size=(5, 7))
+rng.standard_normal((5, 7))
+rng.standard_normal(5)
+rng.random((5, 7))
+rng.random()
+rng.uniform(0, 1, size=5)
+rng.integers(0, 3, (5, 7))
+rng.integers(3, size=5)
+rng.choice(7, 5)
+rng.permutation(7)
+jax.random.normal(key, (5, 7))
+jax.random.normal(key)
+jax.random.normal(key, shape=(5,), dtype=jnp.float16)
+jax.random.uniform(key, (5, 7), minval=0.0, maxval=2.0)
+jax.random.randint(key, (5, 7), 0, 3)
+jax.random.bernoulli(key, 0.5, (5, 7))
+jax.random.bernoulli(key, j(5, 7))
+jax.random.categorical(key, j(5, 7))
+jax.random.categorical(key, j(5, 7), axis=0)
+jax.random.permutation(key, 7)
+jax.random.permutation(key, j(5, 7))
+jax.random.truncated_normal(key, -1.0, 1.0, (5, 7))
+jax.random.gumbel(key, (5, 7))
+jax.random.exponential(key, (5,))
+# casts
+t(5, 7).to(torch.float16)
+t(5, 7).to('cpu')
+t(5, 7).to('cpu', torch.float64)
+t(5, 7).to(torch.float16, non_blocking=True)
+t(5, 7).to(dtype=torch.int64)
+t(5, 7).to(device='cpu')
+t(5, 7).to(device='cpu', dtype=torch.bfloat16)
+t(5, 7).to(t(1, dt='float64'))
+t(5, 7).float()
+t(5, 7).half()
+t(5, 7).double()
+t(5, 7).bfloat16()
+t(5, 7).long()
+t(5, 7).int()
+t(5, 7).bool()
+t(5, 7).type(torch.float64)
+t(5, 7).type(torch.LongTensor)
+t(5, 7).type('torch.HalfTensor')
+t(5, 7).type_as(t(1, dt='int64'))
+t(5, 7).cpu()
+t(5, 7).contiguous()
+t(5, 7).clone()
+torch.clone(t(5, 7))
+t(5, 7).numpy()
+t(5, 7, dt='int64').numpy()
+n(5, 7).astype(np.float32)
+n(5, 7).astype('int32')
+n(5, 7).astype(int)
+n(5, 7).astype(float)
+n(5, 7).astype(dtype=bool)
+n(5, 7).copy()
+np.copy(n(5, 7))
+j(5, 7).astype(jnp.bfloat16)
+j(5, 7).astype('int32')
+jnp.copy(j(5, 7))
+jax.device_put(j(5, 7))
+jax.device_get(j(5, 7))
+lax.stop_gradient(j(5, 7))
+lax.convert_element_type(j(5, 7), jnp.int32)
+np.float32(3)
+np.float32(n(5, 7))
+jnp.float32(3)
+# autograd
+t(5, 7).detach()
+torch.detach(t(5, 7))
+t(5, 7).detach_()
+t().item()
+t(dt='int64').item()
+n().item()
+t(5, 7).requires_grad_()
+t(5, 7).requires_grad_(False)
+torch.nn.Parameter(t(5, 7))
+torch.nn.Parameter(t(5, 7), requires_grad=False)
+torch.autograd.Variable(t(5, 7))
+t(grad=True).backward()
+"""
+
+DATA = """
+torch.unique(t(5, 7))
+torch.unique(t(5, 7), return_counts=True)
+torch.unique(t(5, 7), return_inverse=True, return_counts=True)
+torch.unique(t(5, 7), dim=0)
+torch.unique_consecutive(t(5))
+np.unique(n(5, 7))
+np.unique(n(5), return_index=True, return_counts=True)
+np.unique(n(5, 7), axis=0)
+torch.nonzero(t(5, 7))
+torch.nonzero(t(5, 7), as_tuple=True)
+t(5, 7).nonzero()
+np.nonzero(n(5, 7))
+n(5, 7).nonzero()
+jnp.nonzero(j(5, 7))
+np.argwhere(n(5, 7))
+np.flatnonzero(n(5, 7))
+torch.bincount(t(5, dt='int64'))
+np.bincount(n(5, dt='int64'), minlength=11)
+np.arange(0, 1, n().item())
+torch.triu_indices(5, 5)
+np.frombuffer(b'12345678')
+"""
+
+WRONG = """
+t(5, 7) + t(5)
+t(5, 7) - t(11, 7)
+n(5, 7) * n(5)
+j(5, 7) / j(11)
+t(5, 7) < t(5)
+torch.where(t(5, 7) > 0, t(11), t(7))
+torch.add(t(5, 7), t(11))
+np.maximum(n(5, 7), n(11))
+t(5, 7).clamp(min=t(11))
+t(7).add_(t(5, 7))
+t(5, 1).mul_(t(5, 7))
+t(7).copy_(t(5, 7))
+np.add(n(5, 7), n(7), out=n(7))
+t(5, 7).sum(2)
+t(5, 7).mean(dim=-3)
+n(5, 7).sum(axis=2)
+np.max(n(5, 7), axis=5)
+jnp.mean(j(5, 7), axis=3)
+t(5, 7).sum((0, 0))
+t(5, 7).max(dim=2)
+F.softmax(t(5, 7), dim=2)
+t(5, 7).cumsum(2)
+torch.norm(t(5, 7), dim=4)
+t(5, 7).argmax(2)
+np.argmax(n(5, 7), axis=2)
+t(5, 7).topk(2, dim=2)
+torch.sort(t(5, 7), 3)
+"""
+NOT_EXACT = ("torch.triu_indices(5, 5)", "np.frombuffer(b'12345678')")
+
+EXACT = [*GENERATED, *(c for c in cases(CASES) if c not in NOT_EXACT)]
+
+
+def node_of(case: str) -> ast.expr:
+    return ast.parse(case, mode="eval").body
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_case_as_the_library(case: str) -> None:
+    node = node_of(case)
+    real = run(node)
+    agree(real, infer(node, lift_plain), {})
+
+
+def lift_plain(value: int) -> Any:
+    from shapelint.dims import as_dim
+
+    return as_dim(value)
+
+
+@pytest.mark.parametrize("case", EXACT)
+def test_case_with_symbols(case: str) -> None:
+    node = node_of(case)
+    symbols = Symbols(*PRIMES)
+    agree(run(node), infer(node, symbols), symbols.sizes)
+
+
+@pytest.mark.parametrize("case", cases(DATA))
+def test_data_decide_the_size(case: str) -> None:
+    node = node_of(case)
+    real = run(node)
+    agree(real, infer(node, lift_plain), {}, data_dependent=True)
+
+
+@pytest.mark.parametrize("case", cases(WRONG))
+def test_wrong_call_raises(case: str) -> None:
+    node = node_of(case)
+    with pytest.raises((RuntimeError, ValueError, IndexError, TypeError)):
+        run(node)
+    with pytest.raises(ShapeError):
+        infer(node, lift_plain)
