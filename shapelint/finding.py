@@ -67,3 +67,11 @@ class Failure:
     filename: str
     message: str
     location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What linting came to: findings in the order of the source, and what could not be done."""
+
+    findings: tuple[Finding, ...] = ()
+    failures: tuple[Failure, ...] = ()

@@ -1,0 +1,244 @@
+"""The command line. Nothing is imported before it is needed: `shapelint --version` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+import shapelint
+
+TYPE_CHECKING = False  # `typing` itself costs a third of the start-up
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shapelint.config import Config
+    from shapelint.finding import Failure, Finding, Outcome
+
+FORMATS = ("text", "concise", "json", "sarif", "github")
+CLEAN, FOUND, FAILED = 0, 1, 2
+
+EPILOG = """\
+other commands (lint a file or directory of that name as ./rules):
+  shapelint rules          list the rules
+  shapelint explain CODE   what a rule reports, why it matters, and examples
+
+exit status: 0 nothing found, 1 problems found, 2 some file or the configuration could not be read
+"""
+
+
+class Failed(Exception):
+    """Nothing can be done: the reason for the user."""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        "shapelint",
+        description="Finds the tensor bugs that do not crash, in PyTorch, NumPy and JAX code, without running it.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    top.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files and directories; - for stdin (.)")
+    top.add_argument("--version", action="version", version=f"shapelint {shapelint.__version__}")
+    top.add_argument("--output-format", choices=FORMATS, default="text", help="how findings are shown (text)")
+    top.add_argument("--select", type=_codes, metavar="CODES", help="report these rules only, by code or prefix")
+    top.add_argument("--extend-select", type=_codes, default=(), metavar="CODES", help="report these rules also")
+    top.add_argument("--ignore", type=_codes, default=(), metavar="CODES", help="do not report these rules")
+    top.add_argument("--exit-zero", action="store_true", help="exit with 0 although problems were found")
+    top.add_argument("--statistics", action="store_true", help="how often each rule was reported")
+    top.add_argument("--jobs", "-j", type=_jobs, metavar="N", help="number of processes (as many as are worth it)")
+    top.add_argument("--no-cache", action="store_true", help="neither read nor write .shapelint_cache")
+    top.add_argument("--stdin-filename", metavar="FILE", help="the file that stdin stands for")
+    top.add_argument("--config", metavar="FILE", help="a pyproject.toml (the nearest one with [tool.shapelint])")
+    top.add_argument("--isolated", action="store_true", help="read no configuration file")
+    top.add_argument("--force-exclude", action="store_true", help="apply `exclude` to files named as well")
+    top.add_argument("--report-unused-suppressions", action="store_true", help="report comments that silence nothing")
+    top.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="code frames and colour")
+    return top
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(code.strip().upper() for code in text.split(",") if code.strip())
+
+
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
+    return int(text)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        status = _command(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        print("shapelint: interrupted", file=sys.stderr)
+        return 130
+    except Failed as error:
+        print(f"shapelint: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _command(arguments: list[str]) -> int:
+    match arguments:
+        case ["rules"]:
+            return _rules()
+        case ["explain", *codes]:
+            return _explain(codes)
+    return _lint(parser().parse_args(arguments))
+
+
+def _rules() -> int:
+    from shapelint.rule import discover
+
+    width = max((len(rule.name) for rule in discover()), default=0)
+    for rule in discover():
+        print(
+            f"{rule.code}  {rule.name:{width}}  {rule.severity:7}  {'   ' if rule.default else 'off'}  {rule.summary}"
+        )
+    return CLEAN
+
+
+def _explain(codes: list[str]) -> int:
+    from shapelint.rule import discover
+
+    if not codes:
+        raise Failed("explain needs the code or the name of a rule; `shapelint rules` lists them")
+    for code in codes:
+        rule = next((rule for rule in discover() if code.upper() == rule.code or code.lower() == rule.name), None)
+        if rule is None:
+            raise Failed(f"no rule {code!r}; `shapelint rules` lists them")
+        state = "" if rule.default else ", off by default"
+        print(f"{rule.code} {rule.name} ({rule.severity}{state})\n\n{rule.doc}")
+    return CLEAN
+
+
+def _lint(options: argparse.Namespace) -> int:
+    config = _config(options)
+    if "-" in options.paths:
+        if options.paths != ["-"]:
+            raise Failed("stdin (-) cannot be linted together with files")
+        named = options.stdin_filename or "<stdin>"
+        text = sys.stdin.buffer.read()
+        from shapelint.driver import lint_stdin
+
+        outcomes = [lint_stdin(text, named, config)]
+        given = {named: text}
+    else:
+        outcomes, given = _lint_paths(options, config), {}
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    failures = [failure for outcome in outcomes for failure in outcome.failures]
+    _show(findings, options, given)
+    for failure in failures:
+        print(_line(failure), file=sys.stderr)
+    if failures:
+        return FAILED
+    return FOUND if findings and not options.exit_zero else CLEAN
+
+
+def _config(options: argparse.Namespace) -> Config:
+    from dataclasses import replace
+    from pathlib import Path
+
+    from shapelint.config import Config, ConfigError, find_config, load_config, require_codes
+
+    try:
+        if options.isolated:
+            path = None
+        elif options.config:
+            path = Path(options.config)
+        else:
+            path = find_config(_common_directory(options))
+        config = Config() if path is None else load_config(path)
+        asked = {"--select": options.select or (), "--extend-select": options.extend_select, "--ignore": options.ignore}
+        for option, codes in asked.items():
+            require_codes(codes, option)
+    except ConfigError as error:
+        raise Failed(str(error)) from None
+    config = config.overridden(options.select, options.extend_select, options.ignore)
+    return replace(config, report_unused_suppressions=options.report_unused_suppressions)
+
+
+def _common_directory(options: argparse.Namespace) -> str:
+    """The directory that holds all that is linted: where the search for a configuration begins."""
+    paths = [options.stdin_filename or "."] if options.paths == ["-"] else options.paths
+    absolute = [os.path.abspath(path) for path in paths]
+    return os.path.commonpath([path if os.path.isdir(path) else os.path.dirname(path) for path in absolute])
+
+
+def _lint_paths(options: argparse.Namespace, config: Config) -> list[Outcome]:
+    from shapelint.driver import lint_files
+    from shapelint.files import NoSuchPath, find_files
+
+    try:
+        files = find_files(options.paths, config, options.force_exclude)
+    except NoSuchPath as error:
+        raise Failed(f"{error}: no such file or directory") from None
+    if not files:
+        print("shapelint: no Python files to lint", file=sys.stderr)
+    roots = [path for path in options.paths if os.path.isdir(path)]
+    if not sys.stderr.isatty():
+        return lint_files(files, config, roots, options.jobs, not options.no_cache)
+    from shapelint.report.progress import Progress
+
+    with Progress(len(files)) as progress:
+        return lint_files(files, config, roots, options.jobs, not options.no_cache, progress.advance)
+
+
+def _show(findings: list[Finding], options: argparse.Namespace, given: dict[str, bytes]) -> None:
+    from shapelint.report import render
+
+    colour = options.color == "always" or (
+        options.color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    )
+    if options.output_format == "text" and colour:
+        from shapelint.report.text import render_frames
+
+        text = render_frames(findings, lambda filename: _lines(filename, given))
+    else:
+        text = render(options.output_format, findings)
+    sys.stdout.write(text)
+    if options.statistics:
+        readable = options.output_format in ("text", "concise")
+        sys.stdout.flush()
+        (sys.stdout if readable else sys.stderr).write(_statistics(findings))
+
+
+def _lines(filename: str, given: dict[str, bytes]) -> list[str]:
+    from shapelint.source import Unreadable, decode
+
+    try:
+        if filename in given:
+            data = given[filename]
+        else:
+            with open(filename, "rb") as file:
+                data = file.read()
+        return decode(data).splitlines()
+    except (OSError, Unreadable):
+        return []
+
+
+def _statistics(findings: list[Finding]) -> str:
+    from collections import Counter
+
+    counts = Counter((finding.code, finding.name) for finding in findings)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return "".join(f"{count:6}  {code} {name}\n" for (code, name), count in ordered)
+
+
+def _line(failure: Failure) -> str:
+    from shapelint.report.concise import shown
+
+    place = f":{failure.location.row}:{failure.location.column}" if failure.location is not None else ""
+    return f"{shown(failure.filename)}{place}: error: {failure.message}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""One file: parsed once, interpreted once, all rules over the events, reports to findings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from shapelint import source
+from shapelint.config import Config
+from shapelint.events import Event, Site, ancestors
+from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Step
+from shapelint.rule import Report, Rule
+from shapelint.suppressions import ignores_file, silence, suppressions, unused
+
+if TYPE_CHECKING:
+    import libcst
+
+    from shapelint.interpreter import Project
+
+# Rules of one group report one mistake in different words: a wrong shape makes further wrong shapes.
+GROUPS = {"1": "shape", "2": "shape", "6": "shape"}
+
+Places = dict[int, tuple[Location, Location]]
+
+
+def lint_source(
+    text: str, filename: str = "<string>", config: Config | None = None, project: Project | None = None
+) -> list[Finding]:
+    """The findings in a Python source text, in its order.
+
+    Raises SyntaxError where the text cannot be parsed; warns where it could be linted only in part.
+    """
+    try:
+        outcome = lint_text(text, filename, config, project)
+    except source.Unreadable as error:
+        raise _syntax_error(filename, error) from None
+    for failure in outcome.failures:
+        warnings.warn(f"{failure.filename}: {failure.message}", RuntimeWarning, stacklevel=2)
+    return list(outcome.findings)
+
+
+def lint_file(filename: str, config: Config | None = None, project: Project | None = None) -> Outcome:
+    """Findings and failures of a file on disk; never raises."""
+    try:
+        with open(filename, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        return Outcome(failures=(Failure(filename, f"cannot be read: {error.strerror or error}"),))
+    return lint_bytes(data, filename, config, project)
+
+
+def lint_bytes(
+    data: bytes, filename: str = "<string>", config: Config | None = None, project: Project | None = None
+) -> Outcome:
+    """Findings and failures of a Python source in any encoding that Python reads; never raises."""
+    try:
+        return lint_text(source.decode(data), filename, config, project)
+    except source.Unreadable as error:
+        return Outcome(failures=(Failure(filename, error.message, error.location),))
+
+
+def lint_text(
+    text: str, filename: str = "<string>", config: Config | None = None, project: Project | None = None
+) -> Outcome:
+    """Findings and failures of a text. Raises Unreadable where it cannot be parsed."""
+    if ignores_file(text) or (project is None and not source.MENTIONS_TENSORS.search(text)):
+        return Outcome()
+    with source.paused_gc():
+        return lint_module(source.parse(text), text, filename, config or Config(), project)
+
+
+def lint_module(
+    module: libcst.Module, text: str, filename: str, config: Config, project: Project | None = None
+) -> Outcome:
+    """Findings and failures of a parsed file."""
+    from shapelint.interpreter import interpret
+
+    rules = config.rules(filename)
+    try:
+        events: Sequence[Event] = interpret(module, filename, project)
+    except RecursionError:
+        return Outcome(failures=(Failure(filename, "too deeply nested to be analysed"),))
+    except Exception as error:
+        return Outcome(failures=(Failure(filename, f"internal error: {_describe(error)}"),))
+    failures: list[Failure] = []
+    reports = [found for rule in rules for found in _reports(rule, events, filename, failures)]
+    findings = list(_findings(module, filename, _settle(reports, events, module), failures))
+    comments = suppressions(text) if findings or config.report_unused_suppressions else ()
+    kept, used = silence(findings, comments)
+    if config.report_unused_suppressions:
+        kept += unused(filename, comments, used, (rule.code for rule in rules))
+    return Outcome(tuple(sorted(kept, key=lambda finding: (finding.start, finding.code))), tuple(failures))
+
+
+def _reports(
+    rule: Rule, events: Sequence[Event], filename: str, failures: list[Failure]
+) -> Iterator[tuple[Rule, Report]]:
+    """What a rule reports, until it fails: then the failure is recorded and the other rules go on."""
+    try:
+        for report in rule.check(events):
+            yield rule, report
+    except Exception as error:
+        failures.append(Failure(filename, f"internal error: {rule.code} {rule.name}: {_describe(error)}"))
+
+
+def _settle(
+    reports: Iterable[tuple[Rule, Report]], events: Sequence[Event], module: libcst.Module
+) -> Iterator[tuple[Rule, Report]]:
+    """The reports in event order, without those that are a consequence of an earlier one, or its echo."""
+    order = {id(event): index for index, event in enumerate(events)}
+    ranked = sorted(
+        (pair for pair in reports if _site(pair[1]).module is module),
+        key=lambda pair: (order.get(id(pair[1].event), len(order)), _severity(*pair) is Severity.WARNING, pair[0].code),
+    )
+    reported: dict[str, set[int]] = {}
+    winner: dict[int, str] = {}  # by event and by node: which rule on shapes speaks of it
+    for rule, report in ranked:
+        event, node = id(report.event), id(_site(report).node)
+        tainted = reported.setdefault(_group(rule), set())
+        if event not in tainted and any(id(earlier) in tainted for earlier in ancestors(report.event)):
+            continue
+        if rule.code.startswith(("SHP1", "SHP2")):
+            if winner.setdefault(event, rule.code) != rule.code or winner.setdefault(node, rule.code) != rule.code:
+                continue
+        tainted.add(event)
+        yield rule, report
+
+
+def _group(rule: Rule) -> str:
+    family = rule.code.removeprefix("SHP")[:1]
+    return GROUPS.get(family, family) if rule.code.startswith("SHP") else rule.code
+
+
+def _findings(
+    module: libcst.Module, filename: str, reports: Iterable[tuple[Rule, Report]], failures: list[Failure]
+) -> Iterator[Finding]:
+    """Reports with their places in the source, each code once at each place."""
+    settled = list(reports)
+    sites = [site for _, report in settled for site in _sites(report)]
+    places: Places = {}
+    for tree in {id(site.module): site.module for site in sites}.values():
+        places |= source.places(tree, (site.node for site in sites if site.module is tree))
+    seen: set[tuple[str, Location]] = set()
+    for rule, report in settled:
+        if id(_site(report).node) not in places:
+            failures.append(
+                Failure(filename, f"internal error: {rule.code} {rule.name}: reports on no place of the file")
+            )
+            continue
+        start, end = places[id(_site(report).node)]
+        if (rule.code, start) in seen:
+            continue
+        seen.add((rule.code, start))
+        trace = tuple(_step(clue.text, clue.site, module, places) for clue in report.trace)
+        severity = _severity(rule, report)
+        yield Finding(
+            filename, start, end, rule.code, rule.name, report.message, severity, trace, _fix(report, module, places)
+        )
+
+
+def _sites(report: Report) -> Iterator[Site]:
+    yield _site(report)
+    yield from (clue.site for clue in report.trace if clue.site is not None)
+    yield from (replacement.site for replacement in report.fix)
+
+
+def _step(text: str, site: Site | None, module: libcst.Module, places: Places) -> Step:
+    """A link of the trace; a place in another file stands in its text."""
+    if site is None or id(site.node) not in places:
+        return Step(text)
+    start, _ = places[id(site.node)]
+    return Step(text, start) if site.module is module else Step(f"{text} ({site.filename}:{start.row})")
+
+
+def _fix(report: Report, module: libcst.Module, places: Places) -> Fix | None:
+    """The proposed edits; none unless all of them stand in this file."""
+    if not report.fix or not all(r.site.module is module and id(r.site.node) in places for r in report.fix):
+        return None
+    edits = tuple(Edit(*places[id(r.site.node)], r.content) for r in report.fix)
+    return Fix(report.fix_message, edits, report.fix_is_safe)
+
+
+def _site(report: Report) -> Site:
+    return report.site or report.event.site
+
+
+def _severity(rule: Rule, report: Report) -> Severity:
+    return report.severity or rule.severity
+
+
+def _describe(error: Exception) -> str:
+    """An unexpected exception on one line, with the place in our own code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno})" if trace is not None else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
+
+
+def _syntax_error(filename: str, error: source.Unreadable) -> SyntaxError:
+    where = error.location or Location(1, 1)
+    return SyntaxError(error.message, (filename, where.row, where.column, None))

@@ -1,0 +1,155 @@
+"""The files that are linted together: which file an import means, its tree, and whether tensors can reach it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from shapelint import source
+
+if TYPE_CHECKING:
+    import libcst
+
+# The syntax trees of large packages do not fit into memory together.
+MOST_CHARACTERS = 1_500_000
+ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?:\((?P<many>[^)]*)\)|(?P<few>[^\n]*))"
+    r"|import[ \t]+(?P<modules>[^\n]*))",
+    re.MULTILINE,
+)
+_NAME = re.compile(r"[\w.]+")
+
+Lookup: TypeAlias = tuple[str, str, int]  # dotted name, from which file, level
+
+
+class Project:
+    """Answers the interpreter's questions about other files; parses each of them once, while the trees fit."""
+
+    def __init__(self, roots: Iterable[str] = ()) -> None:
+        self.roots = tuple(package_root(os.path.abspath(root)) for root in roots)
+        self._trees: OrderedDict[str, tuple[libcst.Module, int]] = OrderedDict()
+        self._facts: dict[str, tuple[bool, tuple[str, ...]]] = {}  # of a file: names tensors, imports these files
+        self._reaching: dict[str, bool] = {}
+        self._files: dict[str, bool] = {}
+        self._search_paths: dict[str, tuple[str, ...]] = {}
+        self.consulted: dict[Lookup, str | None] = {}  # of the file being linted: what was asked, and the answer
+
+    def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, libcst.Module] | None:
+        """File name and tree of an imported module; None where it is no file of the project, or unreadable."""
+        filename = self.consulted[dotted_name, from_file, level] = self.resolve(dotted_name, from_file, level)
+        if filename is None:
+            return None
+        try:
+            return filename, self.tree(filename)
+        except (OSError, source.Unreadable):
+            return None
+
+    def resolve(self, dotted_name: str, from_file: str, level: int) -> str | None:
+        """The file that `from <level dots><dotted_name> import ...` means in a file."""
+        parts = [part for part in dotted_name.split(".") if part]
+        directory = os.path.dirname(os.path.abspath(from_file))
+        if level:
+            for _ in range(level - 1):
+                directory = os.path.dirname(directory)
+            return self._module(directory, parts)
+        if not parts or parts[0] in source.TENSOR_LIBRARIES or parts[0] in sys.stdlib_module_names:
+            return None
+        for root in (*self._search_path(directory), *self.roots):
+            if found := self._module(root, parts):
+                return found
+        return None
+
+    def _search_path(self, directory: str) -> tuple[str, ...]:
+        """Where absolute imports of a file are looked up: its package's root, then up to the repository's root."""
+        if directory not in self._search_paths:
+            top = package_root(directory)
+            enclosing = []
+            while not any(os.path.exists(os.path.join(top, mark)) for mark in ROOT_MARKS):
+                enclosing.append(top)
+                if top == (top := os.path.dirname(top)):
+                    del enclosing[1:]  # no repository: only the package's root itself
+                    break
+            else:
+                enclosing.append(top)
+            self._search_paths[directory] = tuple(p for root in enclosing for p in (root, os.path.join(root, "src")))
+        return self._search_paths[directory]
+
+    def _module(self, directory: str, parts: list[str]) -> str | None:
+        path = os.path.join(directory, *parts)
+        for candidate in (os.path.join(path, "__init__.py"), path + ".py" if parts else ""):
+            if candidate and self._is_file(candidate):
+                return candidate
+        return None
+
+    def _is_file(self, path: str) -> bool:
+        if path not in self._files:
+            self._files[path] = os.path.isfile(path)
+        return self._files[path]
+
+    def text(self, filename: str) -> str:
+        """The text of a file. Raises OSError, Unreadable."""
+        with open(filename, "rb") as file:
+            return source.decode(file.read())
+
+    def tree(self, filename: str, text: str | None = None) -> libcst.Module:
+        """The syntax tree of a file. Raises OSError, Unreadable."""
+        key = os.path.abspath(filename)
+        if key not in self._trees:
+            text = self.text(filename) if text is None else text
+            self._trees[key] = source.parse(text), len(text)
+            while len(self._trees) > 1 and sum(size for _, size in self._trees.values()) > MOST_CHARACTERS:
+                self._trees.popitem(last=False)
+        self._trees.move_to_end(key)
+        return self._trees[key][0]
+
+    def reaches_tensors(self, filename: str, text: str) -> bool:
+        """Whether a tensor library is named in a file, or in a file that it imports, directly or not."""
+        start = os.path.abspath(filename)
+        self._facts[start] = self._read_facts(start, text)
+        seen, queue = {start}, [start]
+        for current in queue:
+            if current not in self._facts:
+                try:
+                    self._facts[current] = self._read_facts(current, self.text(current))
+                except (OSError, source.Unreadable):
+                    self._facts[current] = False, ()
+            names_tensors, imported = self._facts[current]
+            if names_tensors or self._reaching.get(current):
+                self._reaching[start] = True
+                return True
+            fresh = [file for file in imported if file not in seen and self._reaching.get(file) is not False]
+            seen.update(fresh)
+            queue += fresh
+        self._reaching.update(dict.fromkeys(seen, False))
+        return False
+
+    def _read_facts(self, filename: str, text: str) -> tuple[bool, tuple[str, ...]]:
+        if source.MENTIONS_TENSORS.search(text):
+            return True, ()
+        found = (self.resolve(name, filename, level) for name, level in _imports(text))
+        return False, tuple(dict.fromkeys(file for file in found if file is not None))
+
+
+def package_root(directory: str) -> str:
+    """The directory that a package's directory is imported from: the nearest one that is no package itself."""
+    while os.path.isfile(os.path.join(directory, "__init__.py")) and directory != os.path.dirname(directory):
+        directory = os.path.dirname(directory)
+    return directory
+
+
+def _imports(text: str) -> Iterator[tuple[str, int]]:
+    """The modules that a text may import, by dotted name and level; read off its lines, not parsed."""
+    for found in _IMPORT.finditer(text):
+        if found["modules"] is not None:
+            yield from ((name, 0) for name in _NAME.findall(found["modules"]))
+            continue
+        module, level = found["module"], len(found["dots"])
+        yield module, level
+        for name in _NAME.findall(found["many"] or found["few"] or ""):
+            yield f"{module}.{name}" if module else name, level

@@ -1,0 +1,88 @@
+"""For people: with colour each finding has its lines of code, a trace and the span underlined; else one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from shapelint.finding import Finding, Severity, Step
+from shapelint.report.concise import line, shown
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+CONTEXT = 1  # lines of code above and below
+MOST_LINES = 6  # of a span
+TAB = "    "
+STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow"}
+
+Read = Callable[[str], Sequence[str]]
+
+
+def render(findings: Sequence[Finding]) -> str:
+    """Plain lines, and a summary."""
+    return "".join(f"{line(finding)}\n" for finding in findings) + summary(findings)
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    files = len({finding.filename for finding in findings})
+    return f"Found {_count(len(findings), 'problem')} in {_count(files, 'file')}.\n"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)
+
+
+def render_frames(findings: Sequence[Finding], read: Read, width: int = 120) -> str:
+    """With code frames and colour; `read` gives the lines of a file."""
+    from rich.console import Console
+
+    console = Console(force_terminal=True, width=width, highlight=False, soft_wrap=True, color_system="standard")
+    with console.capture() as capture:
+        for finding in findings:
+            for row in _frame(finding, read(finding.filename)):
+                console.print(row)
+            console.print()
+        console.print(summary(findings), style="bold", end="")
+    return capture.get()
+
+
+def _frame(finding: Finding, lines: Sequence[str]) -> Iterator[Text]:
+    from rich.text import Text
+
+    style = STYLES[finding.severity]
+    yield Text.assemble(
+        (shown(finding.filename), "bold"), f":{finding.start.row}:{finding.start.column}: ",
+        (finding.code, style), f" [{finding.name}] ", (finding.message, "bold"),
+    )  # fmt: skip
+    last = min(finding.end.row, finding.start.row + MOST_LINES - 1)
+    rows = range(max(1, finding.start.row - CONTEXT), min(len(lines), last + CONTEXT) + 1)
+    gutter = len(str(max(rows, default=1)))
+    for row in rows:
+        code = lines[row - 1].rstrip("\r\n")
+        yield Text.assemble((f"{row:>{gutter}} | ", "blue"), code.replace("\t", TAB))
+        if finding.start.row <= row <= last and (marks := _underline(finding, row, code)):
+            yield Text.assemble((" " * gutter + " | ", "blue"), (marks, style))
+    for step in finding.trace:
+        yield from _trace(step, lines, gutter)
+    if finding.fix is not None:
+        yield Text.assemble((" " * gutter + " = ", "blue"), ("fix: ", "bold green"), finding.fix.message)
+
+
+def _underline(finding: Finding, row: int, code: str) -> str:
+    """Carets below the part of a line that the finding spans, as wide as the terminal shows it."""
+    from rich.cells import cell_len
+
+    first = finding.start.column - 1 if row == finding.start.row else len(code) - len(code.lstrip())
+    last = finding.end.column - 1 if row == finding.end.row else len(code.rstrip())
+    before, marked = code[:first].replace("\t", TAB), code[first : max(last, first + 1)].replace("\t", TAB)
+    return " " * cell_len(before) + "^" * max(cell_len(marked), 1) if first <= len(code) else ""
+
+
+def _trace(step: Step, lines: Sequence[str], gutter: int) -> Iterator[Text]:
+    from rich.text import Text
+
+    where = f"line {step.location.row}: " if step.location is not None else ""
+    yield Text.assemble((" " * gutter + " = ", "blue"), (where, "cyan"), step.text)

@@ -1,0 +1,197 @@
+"""Bytes in, syntax tree and places out: decoding, parsing that survives hostile files, positions of single nodes."""
+
+from __future__ import annotations
+
+import gc
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from shapelint.finding import Location
+
+if TYPE_CHECKING:
+    import libcst
+
+# A file that names none of these can hold no tensor, unless it imports a file of the project that does.
+TENSOR_LIBRARIES = ("torch", "numpy", "jax", "einops", "einx", "flax", "equinox", "optax", "haiku", "lightning")
+MENTIONS_TENSORS = re.compile(rf"\b(?:py)?(?:{'|'.join(TENSOR_LIBRARIES)})")
+
+# CPython refuses more than 200 open brackets; the native parser runs out of stack somewhere above a thousand.
+DEEPEST_BRACKETS = 300
+LONGEST_LINE = 20_000
+MOST_ELIFS = 3_000
+PROBE_SECONDS = 20
+
+_NEWLINE = re.compile(r"\r\n?|\n")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
+_STEP = {byte: 1 if byte in b"([{" else -1 for byte in b"()[]{}"}
+_PROBE = "import sys, libcst; libcst.parse_module(sys.stdin.buffer.read().decode())"
+
+
+class Unreadable(Exception):
+    """A file that cannot be turned into a syntax tree: why, and where if that is known."""
+
+    def __init__(self, message: str, location: Location | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+
+
+def decode(data: bytes) -> str:
+    """The text of a Python file, by its byte order mark or coding line. Raises Unreadable."""
+    if b"\0" in data:
+        row = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise Unreadable("source contains null bytes", Location(row, 1))
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        raise Unreadable(f"cannot be decoded: {error}", Location(1, 1)) from None
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        row = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"cannot be decoded as {encoding}: {error.reason}", Location(row, 1)) from None
+    except (LookupError, ValueError) as error:
+        raise Unreadable(f"cannot be decoded: {error}", Location(1, 1)) from None
+
+
+def parse(text: str) -> libcst.Module:
+    """The syntax tree of a text, with the garbage collector paused. Raises Unreadable."""
+    import libcst
+
+    if "\0" in text:
+        raise Unreadable("source contains null bytes", Location(text.count("\n", 0, text.index("\0")) + 1, 1))
+    try:
+        if _might_kill_the_parser(text) and not _survives_parsing(text):
+            raise Unreadable("too deeply nested to be parsed")
+        with paused_gc():
+            return libcst.parse_module(text)
+    except libcst.ParserSyntaxError as error:
+        reason = error.message.removeprefix("parser error: ").partition(" at ")[0]
+        message = "cannot be parsed" if reason == "error" else f"cannot be parsed: {reason}"
+        raise Unreadable(message, Location(error.editor_line, error.editor_column)) from None
+    except RecursionError:
+        raise Unreadable("too deeply nested to be parsed") from None
+    except (Unreadable, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the native parser is no Exception
+        raise Unreadable(f"cannot be parsed: {type(error).__name__}: {error}") from None
+
+
+def _might_kill_the_parser(text: str) -> bool:
+    """Whether a cheap look finds what overflows the native stack: an overflow would end the whole process."""
+    if text.count("(") + text.count("[") + text.count("{") > DEEPEST_BRACKETS:
+        brackets = text.encode(errors="replace").translate(None, _NOT_BRACKETS)
+        if max(accumulate(_STEP[byte] for byte in brackets)) > DEEPEST_BRACKETS:
+            return True
+    if text.count("elif") > MOST_ELIFS:
+        return True
+    return len(text) > LONGEST_LINE and max(map(len, text.split("\n"))) > LONGEST_LINE
+
+
+def _survives_parsing(text: str) -> bool:
+    """Try a suspicious text in a process of its own first."""
+    try:
+        probe = subprocess.run(
+            [sys.executable, "-c", _PROBE],
+            input=text.encode(errors="surrogatepass"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return probe.returncode >= 0  # a signal ended it; a syntax error is for the caller to find
+
+
+@contextmanager
+def paused_gc() -> Iterator[None]:
+    """Pause the collector: it would walk the young syntax tree again and again, and find nothing in it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Location, Location]]:
+    """Start and end of the given nodes, by their id; a compound statement ends with its header.
+
+    The text is generated once, up to the last wanted node, and only the wanted nodes are looked at: several times
+    as fast as the positions of all nodes. Nodes that are not in the tree have no place.
+    """
+    from libcst._nodes.internal import CodegenState
+
+    class Done(Exception):
+        pass
+
+    wanted = {id(node): node for node in nodes}
+    missing = set(wanted)
+    for node in tuple(wanted.values()):
+        suite = getattr(node, "body", None)
+        if type(suite).__name__ in ("IndentedBlock", "SimpleStatementSuite"):
+            wanted[id(suite)] = suite
+    begun: dict[int, int] = {}  # by id: how many tokens stood before the node
+    spans: dict[int, tuple[int, int]] = {}
+
+    class State(CodegenState):
+        def before_codegen(self, node: Any) -> None:
+            if id(node) in wanted:
+                begun[id(node)] = len(self.tokens)
+
+        def after_codegen(self, node: Any) -> None:
+            if id(node) in wanted:
+                spans.setdefault(id(node), (begun[id(node)], len(self.tokens)))
+                missing.discard(id(node))
+                if not missing:
+                    raise Done
+
+        @contextmanager
+        def record_syntactic_position(
+            self, node: Any, *, start_node: Any = None, end_node: Any = None
+        ) -> Iterator[None]:
+            if id(node) not in wanted:
+                yield
+                return
+            wanted.update((id(n), n) for n in (start_node, end_node) if n is not None)
+            start = len(self.tokens)
+            yield
+            end = len(self.tokens)
+            start = spans[id(start_node)][0] if start_node is not None else start
+            spans[id(node)] = (start, spans[id(end_node)][1] if end_node is not None else end)
+
+    state = State(module.default_indent, module.default_newline)
+    try:
+        if missing:
+            module._codegen(state)
+    except Done:
+        pass
+    locate = _locator(state.tokens)
+    found: dict[int, tuple[Location, Location]] = {}
+    for key, (start, end) in spans.items():
+        suite = getattr(wanted[key], "body", None)
+        found[key] = locate(start), locate(begun.get(id(suite), end))
+    return found
+
+
+def _locator(tokens: list[str]) -> Any:
+    """A function from a number of tokens to the place where they end."""
+    offsets = [0, *accumulate(map(len, tokens))]
+    lines = [0, *(newline.end() for newline in _NEWLINE.finditer("".join(tokens)))]
+
+    def locate(count: int) -> Location:
+        # The last newline of the file may have been taken back.
+        offset = offsets[min(count, len(tokens))]
+        row = bisect_right(lines, offset)
+        return Location(row, offset - lines[row - 1] + 1)
+
+    return locate
