@@ -118,7 +118,10 @@ def load_config(path: Path) -> Config:
     for pattern, codes in per_file.items():
         _require_strings(path, f"per-file-ignores.{pattern!r}", codes)
     config = Config(
-        *(tuple(table.get(key, ())) for key in LISTS),
+        select=tuple(table.get("select", ())),
+        extend_select=tuple(table.get("extend-select", ())),
+        ignore=tuple(table.get("ignore", ())),
+        exclude=tuple(table.get("exclude", ())),
         per_file_ignores=tuple((pattern, tuple(codes)) for pattern, codes in per_file.items()),
         root=str(path.absolute().parent),
     )

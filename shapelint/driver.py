@@ -33,7 +33,10 @@ def lint_files(
     use_cache: bool = True,
     advance: Callable[[int], None] = lambda count: None,
 ) -> list[Outcome]:
-    """The outcomes of files, in their order. `jobs` None: as many processes as are worth it; `advance` hears of progress."""
+    """The outcomes of files, in their order; `advance` hears how many more are done.
+
+    `jobs` None: as many processes as are worth it.
+    """
     project = Project(roots)
     cache = Cache(config, project) if use_cache else None
     outcomes: dict[str, Outcome] = {}

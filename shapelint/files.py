@@ -53,9 +53,8 @@ def _search(directory: str, ignored: Ignored, config: Config) -> Iterator[str]:
             skipped = entry.name in SKIPPED or os.path.exists(os.path.join(path, "pyvenv.cfg"))
             if not skipped and not _is_ignored(path + "/", ignored) and not config.excludes(path + "/"):
                 yield from _search(path, ignored, config)
-        elif entry.name.endswith(".py") and entry.is_file():
-            if not _is_ignored(path, ignored) and not config.excludes(path):
-                yield path
+        elif entry.name.endswith(".py") and not _is_ignored(path, ignored) and not config.excludes(path):
+            yield path
 
 
 def _enclosing(directory: str) -> Ignored:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Rules of one group report one mistake in different words: a wrong shape makes further wrong shapes.
 GROUPS = {"1": "shape", "2": "shape", "6": "shape"}
+EXCLUSIVE = ("SHP1", "SHP2")  # at most one of these speaks of one operation
 
 Places = dict[int, tuple[Location, Location]]
 
@@ -120,9 +121,10 @@ def _settle(
         tainted = reported.setdefault(_group(rule), set())
         if event not in tainted and any(id(earlier) in tainted for earlier in ancestors(report.event)):
             continue
-        if rule.code.startswith(("SHP1", "SHP2")):
-            if winner.setdefault(event, rule.code) != rule.code or winner.setdefault(node, rule.code) != rule.code:
-                continue
+        if rule.code.startswith(EXCLUSIVE) and {winner.setdefault(key, rule.code) for key in (event, node)} != {
+            rule.code
+        }:
+            continue
         tainted.add(event)
         yield rule, report
 

@@ -19,7 +19,8 @@ MOST_CHARACTERS = 1_500_000
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?:\((?P<many>[^)]*)\)|(?P<few>[^\n]*))"
+    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+"
+    r"import[ \t]*(?:\((?P<many>[^)]*)\)|(?P<few>[^\n]*))"
     r"|import[ \t]+(?P<modules>[^\n]*))",
     re.MULTILINE,
 )

@@ -31,7 +31,7 @@ class Suppression:
     location: Location
     end: Location
     codes: tuple[str, ...]
-    own: bool  # written for us alone, not a bare `# noqa`
+    own: bool  # written for us, not for every linter
 
     def covers(self, finding: Finding) -> bool:
         # A finding may span rows: the comment stands at the end of the first or the last of them.
