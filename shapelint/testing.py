@@ -33,7 +33,7 @@ def lift(obj: Any, size: Sizes = as_dim) -> Value:
     `size` says how a size is known: the number itself, or a symbol that stands for it.
     """
     library = library_of(obj)
-    if library is not None and hasattr(obj, "shape"):
+    if library is not None and hasattr(obj, "shape") and not isinstance(obj, type):
         return Tensor(shape_of(*map(size, obj.shape)), dtype_name(obj.dtype), library, graph_of(obj))
     match obj:
         case bool() | None | str() | bytes() | complex():
@@ -66,6 +66,8 @@ def library_of(obj: Any) -> str | None:
 
 def dtype_name(dtype: Any) -> str:
     """ "float32" of torch.float32, np.dtype("float32"), np.float32 and jnp.float32."""
+    if isinstance(dtype, type):
+        return dtype.__name__
     return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype).removeprefix("torch.")
 
 

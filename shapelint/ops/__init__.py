@@ -38,7 +38,7 @@ def lookup(name: str) -> Spelling | None:
     """The op of a canonical dotted name, or None where it is not modelled."""
     found = _find(name)
     if found is not None:
-        return found
+        return replace(found, in_place=name.startswith("torch.Tensor.") and name.endswith("_"))
     if name.startswith("operator.i"):  # operator.iadd
         plain = name.replace(".i", ".", 1)
         found = _find(plain) or _find(f"{plain}_")  # operator.iand, operator.and_

@@ -272,7 +272,7 @@ ACTIVATIONS: tuple[Row, ...] = (
     ("logsigmoid", "F jnn.log_sigmoid"),
 )
 STEPS: tuple[Row, ...] = (
-    ("round", "torch np jnp lax np.around jnp.around np.rint"),
+    ("round", "torch np jnp lax np.around jnp.around np.rint jnp.rint"),
     ("floor", "torch np jnp lax"),
     ("ceil", "torch np jnp lax"),
     ("trunc", "torch torch.fix np np.fix jnp jnp.trunc"),

@@ -253,7 +253,7 @@ OPS: tuple[Op, ...] = (
     row("bernoulli", like, "torch.bernoulli(input, p)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
     row("poisson", like, "torch.poisson(input)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
     *(row(n, receiver, f"torch.Tensor.{n}(x, option, option2)", dtype="same") for n in TORCH_IN_PLACE),
-    *(row(n, receiver, f"torch.nn.init.{n}(tensor, a, b, c, d)", dtype="same") for n in INIT),
+    *(row(n, receiver, f"torch.nn.init.{n}(tensor, option, option2, option3, option4)", dtype="same") for n in INIT),
     row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(generator, *shape)"),
     row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(generator, *shape)"),
     *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),

@@ -53,7 +53,7 @@ def extremum(x: Value, dim: Value = NONE, keepdim: Value = FALSE, y: Value = NON
     """torch's max, min, median: values and indices along `dim`, the one value without, or of two tensors."""
     match dim if is_none(y) else y:
         case Tensor():
-            return binary(x, dim)
+            return binary(x, dim if is_none(y) else y)
         case Const(value=None):
             return reduction(x)
         case Unknown():
