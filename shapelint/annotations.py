@@ -136,7 +136,7 @@ def _split_flags(token: str) -> tuple[set[str], str]:
                 raise AnnotationError(f"{token}: {rest[0]} stands twice")
             flags.add(rest[0])
             rest = rest[1:]
-        elif rest.count("=") == 1 and "{" not in rest:
+        elif BRACES.sub("", rest).count("=") == 1:
             rest = rest.partition("=")[2]
         else:
             break

@@ -135,12 +135,7 @@ SIZED = {
 }
 CLASSES = ("Bool", "UInt", "Int", "Integer", "Float", "Complex", "Inexact", "Real", "Num", "Key")
 DTYPES: Mapping[str, str | None] = {**SIZED, **{word: word.lower() for word in CLASSES}, "Shaped": None}
-MEMBERS: Mapping[str, frozenset[str]] = {
-    "integer": frozenset({"int", "uint"}),
-    "inexact": frozenset({"float", "complex"}),
-    "real": frozenset({"int", "uint", "integer", "float"}),
-    "num": frozenset({"int", "uint", "integer", "float", "complex", "inexact", "real"}),
-}
+WIDE = ("integer", "inexact", "real", "num")  # classes of classes, the widest last
 
 SCALARS = frozenset({"int", "float", "bool", "str", "complex", "bytes"})
 SEQUENCES: Mapping[str, str] = {
@@ -299,7 +294,12 @@ def _extended(dtype: str | None, text: str, inner: ArrayHint) -> ArrayHint:
 
 
 def _narrower(outer: str | None, inner: str | None) -> str | None:
-    return outer if inner is None or outer in MEMBERS.get(inner, ()) else inner
+    """What satisfies both, given that they overlap: float32 of float32 and inexact."""
+
+    def breadth(dtype: str) -> int:
+        return WIDE.index(dtype) + 2 if dtype in WIDE else int(dtype.isalpha())
+
+    return min((d for d in (inner, outer) if d is not None), key=breadth, default=None)
 
 
 def _subscript_array(array: ArrayHint, items: tuple[Value, ...]) -> Value:

@@ -178,7 +178,7 @@ def _agree_shapes(a: Shape, b: Shape, a_stretches: bool = False, b_stretches: bo
         pairs = chain(zip(reversed(a.head), reversed(b.head)), zip(a.tail, b.tail))
         return all_of(_agree(x.size, y.size, a_stretches, b_stretches) for x, y in pairs)
     for few, many, stretches in ((a, b, a_stretches), (b, a, b_stretches)):
-        if few.run is None and few.least_rank < many.least_rank and not stretches:
+        if few.run in (None, many.run) and few.least_rank < many.least_rank and not stretches:
             return Verdict.CONTRADICTED
     if a_stretches or b_stretches or not (_is_named_run(a) and _is_named_run(b)):
         return Verdict.UNDECIDED
