@@ -11,7 +11,7 @@ from shapelint.dims import size
 from shapelint.events import Meeting
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.unification import UNBOUND, Verdict
+from shapelint.unification import UNBOUND, Verdict, meets
 from shapelint.values import Function, Int, Tensor, Value
 
 
@@ -41,9 +41,16 @@ def hint_of(frame: Frame, annotation: cst.Annotation) -> hints.TypeHint:
     return hints.as_hint(quietly(frame, node))
 
 
+def declared(frame: Frame, hint: hints.TypeHint, scope: object, name: str) -> Value:
+    """What a type says of a value; an instance of a project's class is one whose __init__ ran with unknown arguments."""
+    from shapelint.interpreter.classes import copied, typical_instance
+
+    return hints.value_of(hint, scope, name, lambda cls: copied(typical_instance(frame, cls)))
+
+
 def entry_value(frame: Frame, annotation: cst.Annotation, name: str, default: int | None) -> Value:
     """The value of an annotated parameter on entry."""
-    value = hints.value_of(hint_of(frame, annotation), frame.key, name)
+    value = declared(frame, hint_of(frame, annotation), frame.key, name)
     if isinstance(value, Int) and default is not None:
         return replace(value, dim=size(name, frame.key, default))
     return value
@@ -60,7 +67,7 @@ def meet_arguments(inner: Frame, function: Function, arguments: Arguments, calle
             continue
         value = inner.scope.names[name]
         hint = hint_of(inner, param.annotation)
-        match = hints.meets(hint, value, bindings)
+        match = meets(hint, value, bindings)
         bindings = match.bindings
         place = nodes.get(name)
         if place is not None and name in nodes:
@@ -68,7 +75,7 @@ def meet_arguments(inner: Frame, function: Function, arguments: Arguments, calle
             text = text_of(inner, param.annotation)
             site = caller.site(node)
             caller.tell(Meeting(value, text, "argument", name, site, reason, function.name))
-        inner.scope.names[name] = informed(value, hints.value_of(hint, inner.key, name))
+        inner.scope.names[name] = informed(value, declared(inner, hint, inner.key, name))
     inner.bindings = bindings
 
 
@@ -103,14 +110,14 @@ def declare_return(inner: Frame, function: Function) -> None:
             if param.annotation is not None and mentions_shapes(param.annotation):
                 value = inner.scope.names.get(param.name.value)
                 if value is not None:
-                    bindings = hints.meets(hint_of(inner, param.annotation), value, bindings).bindings
+                    bindings = meets(hint_of(inner, param.annotation), value, bindings).bindings
         inner.bindings = bindings
 
 
 def meet_return(frame: Frame, value: Value, node: cst.Return) -> Value:
     if frame.return_hint is None or frame.function is None:
         return value
-    match = hints.meets(frame.return_hint, value, frame.bindings or UNBOUND)
+    match = meets(frame.return_hint, value, frame.bindings or UNBOUND)
     annotation = frame.function.node.returns
     reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
     text = text_of(frame, annotation)
@@ -118,7 +125,7 @@ def meet_return(frame: Frame, value: Value, node: cst.Return) -> Value:
     frame.tell(Meeting(value, text, "return", name, frame.site(node), reason, name))
     if reason is not None:
         return value
-    return informed(value, hints.value_of(frame.return_hint, (frame.key, "return"), name))
+    return informed(value, declared(frame, frame.return_hint, (frame.key, "return"), name))
 
 
 def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> Value | None:
@@ -126,7 +133,7 @@ def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> V
     if value is None:
         return None
     hint = hint_of(frame, node.annotation)
-    match = hints.meets(hint, value, frame.bindings or UNBOUND)
+    match = meets(hint, value, frame.bindings or UNBOUND)
     if match.verdict is not Verdict.CONTRADICTED:
         frame.bindings = match.bindings
     reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
@@ -134,4 +141,4 @@ def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> V
     function = frame.function.name if frame.function is not None else ""
     text = text_of(frame, node.annotation)
     frame.tell(Meeting(value, text, "assignment", name, frame.site(node), reason, function))
-    return informed(value, hints.value_of(hint, frame.key, name))
+    return informed(value, declared(frame, hint, frame.key, name))
