@@ -45,6 +45,8 @@ def finish(spelling: Spelling, bound: Mapping[str, Value], result: object) -> Va
             return _into(spelling, bound, tensor)
         case Tensor():
             return _complete(spelling, bound, result)
+        case Many(item=Tensor() as item):
+            return replace(result, item=_complete(spelling, bound, item))
         case Named(parts, kind):
             items = tuple(finish(spelling, bound, part) for part in parts.values())
             return Tuple(items, kind or spelling.op.name, tuple(parts))

@@ -1,0 +1,88 @@
+"""einsum's equations: letters that stand for axes, and what the operands say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import reduce
+
+from shapelint.dims import ONE
+from shapelint.ops.elementwise import broadcast_all
+from shapelint.ops.op import ShapeError, Unknowable, tensor
+from shapelint.ops.runs import ends, joined, with_rank
+from shapelint.shapes import never_equal
+from shapelint.values import Axis, Const, Shape, Tuple, Value
+
+ELLIPSIS = "…"
+
+
+def einsum(equation: Value, operands: Value) -> Shape:
+    """ "bik,bkj->bij": equal letters have equal sizes; those without a place in the result are summed over."""
+    match equation, operands:
+        case Const(value=str() as text), Tuple(items=items):
+            return contracted(text, *_parse(text), tuple(tensor(item).shape for item in items))
+    raise Unknowable("not a known equation")
+
+
+Term = tuple[str, ...]
+
+
+def _parse(text: str) -> tuple[list[Term], Term]:
+    """The letters of each operand and of the result, an ellipsis as one letter."""
+    left, arrow, right = text.replace(" ", "").replace("...", ELLIPSIS).partition("->")
+    terms = [tuple(term) for term in left.split(",")]
+    if arrow:
+        return terms, tuple(right)
+    letters = [letter for term in terms for letter in term]
+    once = sorted(c for c in set(letters) if c != ELLIPSIS and letters.count(c) == 1)
+    return terms, ((ELLIPSIS,) if ELLIPSIS in letters else ()) + tuple(once)
+
+
+def contracted(text: str, terms: list[Term], result: Term, shapes: tuple[Shape, ...]) -> Shape:
+    """The result of an equation on operands of these shapes; ShapeError where a letter has two sizes."""
+    if len(terms) != len(shapes):
+        raise ShapeError(f"{text!r} is for {len(terms)} operands, not {len(shapes)}")
+    scope = (text, object())
+    axes: dict[str, Axis] = {}
+    batches: list[Shape] = []
+    for term, shape in zip(terms, shapes):
+        for letter, found in _assign(text, term, shape, scope):
+            if isinstance(found, Shape):
+                batches.append(found)
+            else:
+                axes[letter] = _unified(text, letter, axes.get(letter), found)
+    batch = reduce(broadcast_all, batches) if batches else Shape()
+    return _placed(text, result, axes, batch)
+
+
+def _assign(text: str, term: Term, shape: Shape, scope: object) -> Iterator[tuple[str, Axis | Shape]]:
+    names = [name for name in term if name != ELLIPSIS]
+    try:
+        if ELLIPSIS not in term:
+            yield from zip(names, with_rank(shape, len(names), names, scope).head)
+            return
+        before = term.index(ELLIPSIS)
+        front, middle, back = ends(shape, before, len(names) - before, names, scope)
+    except ShapeError as error:
+        raise ShapeError(f"{''.join(term)!r} of {text!r}: {error}") from None
+    yield from zip(names, front + back)
+    yield ELLIPSIS, middle
+
+
+def _unified(text: str, letter: str, known: Axis | None, found: Axis) -> Axis:
+    if known is None or known.size == ONE:
+        return found
+    if found.size == ONE or found.size == known.size:
+        return known
+    if never_equal(known.size, found.size):
+        raise ShapeError(f"{letter!r} of {text!r} is {known} and {found}")
+    return found if found.size.value is not None else known
+
+
+def _placed(text: str, result: Term, axes: Mapping[str, Axis], batch: Shape) -> Shape:
+    unknown = [letter for letter in result if letter != ELLIPSIS and letter not in axes]
+    if unknown:
+        raise ShapeError(f"{unknown[0]!r} of {text!r} is in no operand")
+    if ELLIPSIS not in result:
+        return Shape(tuple(axes[letter] for letter in result))
+    at = result.index(ELLIPSIS)
+    return joined(tuple(axes[c] for c in result[:at]), batch, tuple(axes[c] for c in result[at + 1 :]))

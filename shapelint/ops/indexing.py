@@ -1,0 +1,407 @@
+"""What `x[index]` is, and what may be stored there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent, derive
+from shapelint.events import Kind
+from shapelint.ops.op import Op, ShapeError, Unknowable, dimension, is_none, tensor
+from shapelint.ops.runs import ends, joined
+from shapelint.shapes import line_up, never_equal
+from shapelint.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    UNKNOWN,
+    Axis,
+    Const,
+    Int,
+    Library,
+    Maker,
+    Many,
+    Shape,
+    Slice,
+    Tensor,
+    Tuple,
+    Value,
+)
+
+INSERTED = Axis(ONE, maker=Maker.INSERTED)
+BOOLEAN = "bool"
+KIND = Kind.INDEXING
+
+
+# One item of an index, with what it makes of the axes it consumes.
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """None: a new axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Ellipsis: the axes that no other item is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A slice of one axis."""
+
+    start: Value
+    stop: Value
+    step: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """An integer: its axis is gone."""
+
+    at: Dim | None
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of integers, or a mask over `consumes` axes."""
+
+    shape: Shape
+    consumes: int = 1
+    mask: Shape | None = None
+
+
+Item = New | Rest | Range | Pick | Array
+
+
+def indexed(x: Tensor, index: Value) -> Shape:
+    """The shape of `x[index]`. ShapeError for an axis or element that x certainly does not have."""
+    items = list(_items(index, x.library))
+    needed = sum(_consumed(item) for item in items)
+    rank = x.shape.rank
+    if rank is not None and needed > rank:
+        raise ShapeError(f"{needed} indices for {x.shape}, which has {rank} axes")
+    if not any(isinstance(item, Rest) for item in items):
+        items.append(Rest())
+    if sum(isinstance(item, Rest) for item in items) > 1:
+        raise ShapeError("an index has one ellipsis at most")
+    at = next(i for i, item in enumerate(items) if isinstance(item, Rest))
+    before, after = items[:at], items[at + 1 :]
+    front, middle, back = ends(x.shape, sum(map(_consumed, before)), sum(map(_consumed, after)))
+    cells = [*_apply(before, front), middle, *_apply(after, back)]
+    return _arranged(cells, x)
+
+
+def _items(index: Value, library: str | None) -> Iterator[Item]:
+    match index:
+        case Tuple(items=items, kind=kind) if kind != "list":
+            for item in items:
+                yield _item(item, library)
+        case _:
+            yield _item(index, library)
+
+
+def _item(value: Value, library: str | None) -> Item:
+    match value:
+        case Const(value=None):
+            return New()
+        case Library(name="numpy.newaxis" | "jax.numpy.newaxis" | "torch.newaxis"):
+            return New()
+        case Const(value=v) if v is Ellipsis:
+            return Rest()
+        case Slice(start, stop, step):
+            return Range(start, stop, step)
+        case Int(dim=dim):
+            return Pick(dim)
+        case Tensor():
+            return _array(value)
+        case Tuple() | Many():
+            return _sequence(value, library)
+    raise Unknowable(f"indexed by {type(value).__name__}")
+
+
+def _sequence(value: Value, library: str | None) -> Item:
+    """A list is the array that it becomes: of integers, or a mask whose ones are counted here."""
+    leaves = list(_leaves(value))
+    nested = isinstance(value, Tuple) and any(isinstance(item, Tuple | Many) for item in value.items)
+    if nested and library != "numpy":
+        raise Unknowable("a list of lists is a tuple to some")
+    shape = tensor(value).shape
+    if all(isinstance(leaf, Int) for leaf in leaves):
+        return Array(shape)
+    if all(leaf in (TRUE, FALSE) for leaf in leaves):
+        return Array(Shape((Axis(as_dim(leaves.count(TRUE))),)), len(shape.head), shape)
+    raise Unknowable("a list of tensors or slices")
+
+
+def _leaves(value: Value) -> Iterator[Value]:
+    match value:
+        case Tuple(items=items):
+            for item in items:
+                yield from _leaves(item)
+        case Many(item=item):
+            yield from _leaves(item if item not in (TRUE, FALSE) else UNKNOWN)
+        case _:
+            yield value
+
+
+def _array(value: Tensor) -> Item:
+    shape, dtype = value.shape, value.dtype
+    if dtype == BOOLEAN:
+        if shape.rank is None:
+            raise Unknowable("a mask of unknown rank")
+        return Array(Shape((Axis(data_dependent(_mask_identity(value))),)), shape.rank, shape)
+    if dtype is None or not dtype.startswith(("int", "uint")):
+        # A mask and an array of integers agree only in what one axis becomes: one axis.
+        if shape.rank != 1:
+            raise Unknowable("a mask, or integers?")
+        return Array(Shape((Axis(anonymous(object())),)))
+    if dtype == "uint8" and value.library in {"torch", None}:
+        raise Unknowable("a mask in old code")
+    if shape.rank is None:
+        raise Unknowable("an index of unknown rank")
+    return Pick(None) if shape.rank == 0 else Array(shape)
+
+
+def _mask_identity(value: Tensor) -> object:
+    """One and the same mask picks equally many."""
+    return value.made_by if value.made_by is not None else object()
+
+
+def _consumed(item: Item) -> int:
+    match item:
+        case New() | Rest():
+            return 0
+        case Array(consumes=consumes):
+            return consumes
+    return 1
+
+
+Cell = Axis | Pick | Array | Shape
+
+
+def _apply(items: Sequence[Item], axes: tuple[Axis, ...]) -> Iterator[Cell]:
+    """What each item makes of its axes. Picks and arrays stay: they are arranged together."""
+    rest = list(axes)
+    for item in items:
+        own, rest = rest[: _consumed(item)], rest[_consumed(item) :]
+        match item:
+            case New():
+                yield INSERTED
+            case Range(start, stop, step):
+                yield sliced(own[0], start, stop, step)
+            case Pick(at):
+                _check_element(at, own[0])
+                yield item
+            case Array(mask=mask):
+                _check_mask(mask, own)
+                yield item
+
+
+def _check_element(at: Dim | None, axis: Axis) -> None:
+    if at is None or at.value is None or axis.size.value is None:
+        return
+    if not -axis.size.value <= at.value < axis.size.value:
+        raise ShapeError(f"index {at} of an axis of {axis}")
+
+
+def _check_mask(mask: Shape | None, axes: Sequence[Axis]) -> None:
+    for own, other in zip(axes, mask.head if mask else ()):
+        if never_equal(own.size, other.size):
+            raise ShapeError(f"a mask of {mask} over axes of {', '.join(map(str, axes))}")
+
+
+def _arranged(cells: Sequence[Cell], x: Tensor) -> Shape:
+    """Arrays broadcast together. Side by side they stand where they were, apart they come first."""
+    arrays = [cell for cell in cells if isinstance(cell, Array)]
+    if not arrays:
+        return _concatenated([cell for cell in cells if not isinstance(cell, Pick)])
+    places = {_group(cells, integers_too) for integers_too in _conventions(x, cells)}
+    if len(places) > 1:
+        raise Unknowable("numpy and torch place the arrays differently")
+    shape = reduce(_broadcast, (array.shape for array in arrays))
+    place = places.pop()
+    kept: list[Axis | Shape] = []
+    for i, cell in enumerate(cells):
+        if i == place:
+            kept.append(shape)
+        if isinstance(cell, Axis | Shape):
+            kept.append(cell)
+    return _concatenated([shape, *kept] if place < 0 else kept)
+
+
+def _conventions(x: Tensor, cells: Sequence[Cell]) -> set[bool]:
+    """Whether an integer beside arrays counts as one of them: in numpy and jax, not in torch."""
+    if not any(isinstance(cell, Pick) for cell in cells):
+        return {False}
+    match x.library:
+        case "torch":
+            return {False}
+        case "numpy" | "jax":
+            return {True}
+    return {False, True}
+
+
+def _group(cells: Sequence[Cell], integers_too: bool) -> int:
+    """Where the arrays' axes go: the place of the first one, or -1 for the front, when others stand between."""
+    kinds = (Array, Pick) if integers_too else (Array,)
+    there = [i for i, cell in enumerate(cells) if isinstance(cell, kinds)]
+    between = cells[there[0] : there[-1] + 1]
+    apart = any(isinstance(cell, Axis | Shape) for cell in between)
+    return -1 if apart else there[0]
+
+
+def _broadcast(a: Shape, b: Shape) -> Shape:
+    long, short = (a.head, b.head) if len(a.head) >= len(b.head) else (b.head, a.head)
+    extra = len(long) - len(short)
+    for x, y in zip(long[extra:], short):
+        if ONE not in (x.size, y.size) and never_equal(x.size, y.size):
+            raise ShapeError(f"indices of {a} and {b} do not broadcast")
+    merged = (x if x.size == y.size else Axis(broadcast_size(x.size, y.size)) for x, y in zip(long[extra:], short))
+    return Shape((*long[:extra], *merged))
+
+
+def _concatenated(cells: Sequence[Cell]) -> Shape:
+    result = Shape()
+    for cell in cells:
+        match cell:
+            case Axis():
+                result = joined((), result, (cell,))
+            case Shape(run=None):
+                result = joined((), result, cell.head)
+            case Shape():
+                result = Shape((*result.head, *cell.head), cell.run, cell.tail)
+    return result
+
+
+def sliced(axis: Axis, start: Value, stop: Value, step: Value) -> Axis:
+    """The axis that a slice leaves."""
+    if all(map(is_none, (start, stop))) and step in (NONE, Int(ONE)):
+        return axis
+    size, _ = slice_size(start, stop, step, axis.size)
+    if size == axis.size:
+        return Axis(size, maker=axis.maker) if step not in (NONE, Int(ONE)) else axis
+    return Axis(size, maker=Maker.SLICE if size == ONE else None)
+
+
+def slice_size(start: Value, stop: Value, step: Value, size: Dim) -> tuple[Dim, bool]:
+    """How long `range(size)[start:stop:step]` is, given that it is not empty, and whether that is known."""
+    try:
+        stride = 1 if is_none(step) else dimension(step).value
+        first = None if is_none(start) else dimension(start)
+        last = None if is_none(stop) else dimension(stop)
+    except Unknowable:
+        return anonymous(object()), False
+    if stride is None or stride == 0:
+        return anonymous(object()), False
+    if all(d is None or d.value is not None for d in (first, last)) and size.value is not None:
+        begin, end = (None if d is None else d.value for d in (first, last))
+        return as_dim(len(range(*slice(begin, end, stride).indices(size.value)))), True
+    if stride < 0:
+        return _backward(first, last, stride, size)
+    length = _forward(first, last, size)
+    return (length if stride == 1 else (length + (stride - 1)) // stride), True
+
+
+def _backward(first: Dim | None, last: Dim | None, stride: int, size: Dim) -> tuple[Dim, bool]:
+    if first is None and last is None:
+        return (size - stride - 1) // -stride, True
+    return anonymous(object()), False
+
+
+def _forward(first: Dim | None, last: Dim | None, size: Dim) -> Dim:
+    """The length of `[first:last]`. Negative bounds count from the end; those beyond the end stop there."""
+    if first is None or _atleast(first, as_dim(0)):
+        begin = first if first is not None else as_dim(0)
+        if last is None:
+            return size - begin
+        if last - begin == ONE:
+            return ONE
+        if _atleast(last, as_dim(0)) and not _atleast(size, last):
+            return least(last - begin, size - begin)
+        end = _end(last, size)
+        return end - begin if end is not None else _sliced(begin, last, size)
+    if not _atleast(-first, ONE):
+        return _sliced(first, last if last is not None else size, size)
+    end = size if last is None else _end(last, size)
+    if end is None:
+        return _sliced(first, last if last is not None else size, size)
+    length = end - size - first  # what lies between, if the axis is long enough
+    return least(length, end)
+
+
+def _end(last: Dim, size: Dim) -> Dim | None:
+    """Where a slice stops, counted from the front; None where not even the sign of `last` is known."""
+    if _atleast(-last, ONE):
+        return size + last
+    if not _atleast(last, as_dim(0)):
+        return None
+    return least(last, size)
+
+
+def least(a: Dim, b: Dim) -> Dim:
+    if _atleast(b, a):
+        return a
+    return b if _atleast(a, b) else derive("min", *sorted((a, b), key=str))
+
+
+def _sliced(first: Dim, last: Dim, size: Dim) -> Dim:
+    return derive("slice", first, last, ONE, size)
+
+
+def _atleast(a: Dim, b: Dim) -> bool:
+    """a >= b whatever the symbols, each of which is at least 1."""
+    difference = a - b
+    terms = [(monomial, c) for monomial, c in difference.terms if monomial]
+    derived = any(s.derivation for monomial, _ in terms for s in monomial)  # n // 2 may be 0
+    constant = sum(c for monomial, c in difference.terms if not monomial)
+    return all(c > 0 for _, c in terms) and constant + (0 if derived else sum(c for _, c in terms)) >= 0
+
+
+def store(x: Tensor, where: Value, value: Value) -> None:
+    """ShapeError where `x[where] = value` can never work: value stretches to the region, not the region to value."""
+    region = indexed(x, where)
+    shape = tensor(value).shape
+    while shape.head and shape.head[0].size == ONE and region.rank is not None and shape.least_rank > region.rank:
+        shape = Shape(shape.head[1:], shape.run, shape.tail)
+    if region.rank is not None and shape.least_rank > region.rank:
+        raise ShapeError(f"a value of {shape} does not fit into {region}")
+    for pair in line_up(shape, region).pairs:
+        if pair.left and pair.right and pair.left.size != ONE and never_equal(pair.left.size, pair.right.size):
+            raise ShapeError(f"a value of {shape} does not fit into {region}: {pair.left} against {pair.right}")
+
+
+def getitem(x: Value, index: Value) -> Shape:
+    """x[index]"""
+    return indexed(_array_only(x), index)
+
+
+def setitem(x: Value, index: Value, value: Value) -> Shape:
+    """x[index] = value: what x is after it."""
+    array = _array_only(x)
+    store(array, index, value)
+    return array.shape
+
+
+def updated(x: Value, index: Value, values: Value = NONE) -> Shape:
+    """jax's x.at[index].set(values): x with another content."""
+    array = _array_only(x)
+    if not is_none(values):
+        store(array, index, values)
+    return array.shape
+
+
+def _array_only(x: Value) -> Tensor:
+    if isinstance(x, Tensor):
+        return x
+    raise Unknowable("no tensor")
+
+
+UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
+
+OPS: tuple[Op, ...] = (
+    Op("getitem", getitem, ("operator.getitem(x, index)", "jax.Array.at.get(x, index)"), KIND, "same"),
+    Op("setitem", setitem, ("operator.setitem(x, index, value)",), KIND, "same"),
+    Op("set", updated, tuple(f"jax.Array.at.{name}(x, index, values)" for name in UPDATES), KIND, "same"),
+)

@@ -1,0 +1,405 @@
+"""Ops that join several tensors into one, or take one apart: cat, stack, split, chunk, unbind, meshgrid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+
+from shapelint.dims import ONE, Dim, anonymous, as_dim, divide
+from shapelint.events import Kind
+from shapelint.ops.axes import check_axis, edited
+from shapelint.ops.indexing import slice_size
+from shapelint.ops.layout import at_least, unsqueeze
+from shapelint.ops.op import (
+    Op,
+    ShapeError,
+    Unknowable,
+    dimension,
+    flag,
+    integer,
+    is_none,
+    size_or_any,
+    tensor,
+)
+from shapelint.ops.reshaping import flatten
+from shapelint.ops.runs import hidden, unknown_size, with_rank
+from shapelint.shapes import never_equal
+from shapelint.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Value
+
+
+def cat(tensors: Value, dim: Value = NONE) -> Shape:
+    """(…, n, …), (…, m, …) -> (…, n + m, …), equal in the other axes."""
+    return _cat(tensors, 0 if is_none(dim) else integer(dim))
+
+
+def concatenate(tensors: Value, dim: Value = Int(as_dim(0))) -> Shape:  # noqa: B008  (frozen)
+    """np.concatenate: like cat; flat for axis=None."""
+    if is_none(dim):
+        match tensors:
+            case Tuple(items=items):
+                return _cat(Tuple(tuple(Tensor(flatten(item)) for item in items)), 0)
+        return Shape((Axis(anonymous(object())),))
+    return _cat(tensors, integer(dim))
+
+
+def _cat(tensors: Value, dim: int) -> Shape:
+    match tensors:
+        case Tuple(items=items) if items:
+            shapes = [tensor(item).shape for item in items]
+            return _cat_shapes([s for s in shapes if s.sizes != (as_dim(0),)] or shapes, dim)
+        case Many(item=item, length=length):
+            return edited(tensor(item).shape, (dim,), lambda axis: (_many_times(axis, length),))
+        case Tensor(shape=shape) if shape.run is None and len(shape.head) > 1:
+            count, rest = shape.head[0], Shape(shape.head[1:])
+            return edited(rest, (dim,), lambda axis: (_many_times(axis, count.size),))
+    raise Unknowable("nothing known to join")
+
+
+def _many_times(axis: Axis, count: Dim | None) -> Axis:
+    if count is None:
+        return Axis(anonymous(object()))
+    return Axis(count) if axis.size == ONE else Axis(count * axis.size, (count, *axis.parts) if count != ONE else ())
+
+
+def _cat_shapes(shapes: Sequence[Shape], dim: int) -> Shape:
+    rank = next((shape.rank for shape in shapes if shape.rank is not None), None)
+    if rank is not None:
+        shapes = [_of_rank(shape, rank, shapes) for shape in shapes]
+        if rank == 0:
+            raise ShapeError("scalars can not be joined along an axis")
+        check_axis(shapes[0], dim)
+    else:
+        shapes = _comparable(shapes, dim)
+    axes = [shape.axis(dim) for shape in shapes]
+    rest = [edited(shape, (dim,), lambda _: (Axis(ONE),)) for shape in shapes]
+    result = reduce(lambda a, b: _alike(a, b, "joined along another axis"), rest)
+    whole = _sum([axis for axis in axes if axis is not None], len(axes), result, shapes)
+    return edited(result, (dim,), lambda _: (whole,))
+
+
+def _of_rank(shape: Shape, rank: int, shapes: Sequence[Shape]) -> Shape:
+    try:
+        return with_rank(shape, rank)
+    except ShapeError:
+        raise ShapeError(f"{' and '.join(map(str, shapes))} can not be joined: they differ in rank") from None
+
+
+def _comparable(shapes: Sequence[Shape], dim: int) -> list[Shape]:
+    """Of shapes of unknown rank what all know alike: the axes on the side from which `dim` is counted."""
+    first = shapes[0]
+    if all((s.run, len(s.head), len(s.tail)) == (first.run, len(first.head), len(first.tail)) for s in shapes):
+        return list(shapes)
+    head = min(len(s.head) for s in shapes)
+    tail = min(len(s.tail) for s in shapes)
+    run = hidden(first, "cat", *shapes).run
+    return [Shape(s.head[:head], run, s.tail[len(s.tail) - tail :]) for s in shapes]
+
+
+def _sum(axes: Sequence[Axis], count: int, result: Shape, shapes: Sequence[Shape]) -> Axis:
+    """The joined axis. Of equal pieces it is made of their number and the piece."""
+    if len(axes) < count:
+        return Axis(unknown_size(result, "cat", *shapes))
+    if count == 1:
+        return axes[0]
+    total = sum((axis.size for axis in axes[1:]), axes[0].size)
+    piece = axes[0]
+    alike = all(axis.size == piece.size and axis.factors == piece.factors for axis in axes)
+    return Axis(total, (as_dim(count), *piece.parts) if alike and piece.size != ONE else ())
+
+
+def _alike(a: Shape, b: Shape, how: str) -> Shape:
+    """Two shapes of the same structure as the one that both are; ShapeError where they can never be one."""
+    if (len(a.head), len(a.tail), a.run is None) != (len(b.head), len(b.tail), b.run is None):
+        raise ShapeError(f"{a} and {b} differ in rank")
+    for x, y in zip(a.axes, b.axes):
+        if never_equal(x.size, y.size):
+            raise ShapeError(f"{a} and {b} differ: {x} against {y}, {how}")
+
+    def better(x: Axis, y: Axis) -> Axis:
+        if x.size == y.size:
+            return x if x.factors == y.factors else Axis(x.size, maker=x.maker)
+        return y if x.size.value is None and y.size.value is not None else x
+
+    head, tail = (tuple(map(better, p, q)) for p, q in ((a.head, b.head), (a.tail, b.tail)))
+    return Shape(head, a.run, tail)
+
+
+def stack(tensors: Value, dim: Value = NONE) -> Shape:
+    """k times (…) -> (…, k, …), all alike."""
+    index = Int(as_dim(0)) if is_none(dim) else dim
+    match tensors:
+        case Tuple(items=items) if items:
+            shapes = [tensor(item).shape for item in items]
+            one, count = _one_of(shapes), as_dim(len(items))
+        case Many(item=item, length=length):
+            one, count = tensor(item).shape, length if length is not None else anonymous(object())
+        case Tensor(shape=shape) if shape.run is None and shape.head:
+            one, count = Shape(shape.head[1:]), shape.head[0].size
+        case _:
+            raise Unknowable("nothing known to stack")
+    stacked = unsqueeze(Tensor(one), index)
+    place = integer(index)
+    return edited(stacked, (place,), lambda _: (Axis(count),)) if stacked.axis(place) else stacked
+
+
+def _one_of(shapes: Sequence[Shape]) -> Shape:
+    rank = next((shape.rank for shape in shapes if shape.rank is not None), None)
+    if rank is None:
+        same = all(shape == shapes[0] for shape in shapes)
+        return shapes[0] if same else hidden(shapes[0], "stack", *shapes)
+    alike = [_of_rank(shape, rank, shapes) for shape in shapes]
+    return reduce(lambda a, b: _alike(a, b, "stacked"), alike)
+
+
+def _each(tensors: Value, change: object) -> Value:
+    """All tensors of a sequence with their shapes changed."""
+    match tensors:
+        case Tuple(items=items):
+            return Tuple(tuple(Tensor(change(item)) for item in items))  # type: ignore[operator]
+        case Many(item=item, length=length):
+            return Many(Tensor(change(item)), length)  # type: ignore[operator]
+        case Tensor(shape=shape) if shape.run is None and shape.head:
+            return Many(Tensor(change(Tensor(Shape(shape.head[1:])))), shape.head[0].size)  # type: ignore[operator]
+    raise Unknowable("nothing known to join")
+
+
+def _first(tensors: Value) -> Shape:
+    match tensors:
+        case Tuple(items=(first, *_)):
+            return tensor(first).shape
+        case Many(item=item):
+            return tensor(item).shape
+    raise Unknowable("nothing known to join")
+
+
+def hstack(tensors: Value) -> Shape:
+    """Vectors end to end, others along axis 1."""
+    widened = _each(tensors, at_least(1, (0,)))
+    rank = _first(widened).rank
+    if rank is None:
+        raise Unknowable("rank not known")
+    return _cat(widened, 0 if rank == 1 else 1)
+
+
+def vstack(tensors: Value) -> Shape:
+    """Vectors as rows, others along axis 0."""
+    return _cat(_each(tensors, at_least(2, (0, 1))), 0)
+
+
+def dstack(tensors: Value) -> Shape:
+    """Along the third axis."""
+    return _cat(_each(tensors, at_least(3, (1, 1, 0))), 2)
+
+
+def column_stack(tensors: Value) -> Shape:
+    """Vectors as columns, others along axis 1."""
+    return _cat(_each(tensors, at_least(2, (1, 0))), 1)
+
+
+def append(x: Value, values: Value, dim: Value = NONE) -> Shape:
+    """np.append: flat without an axis."""
+    return concatenate(Tuple((x, values)), dim)
+
+
+Pieces = tuple[Shape, ...] | Many
+
+
+def _pieces(x: Value, dim: int, sizes: Sequence[Dim]) -> tuple[Shape, ...]:
+    shape = tensor(x).shape
+
+    def piece(size: Dim) -> Shape:
+        return edited(shape, (dim,), lambda axis: (axis if axis.size == size else Axis(size),))
+
+    return tuple(map(piece, sizes))
+
+
+def _equal_pieces(x: Value, dim: int, size: Dim, count: Dim) -> Pieces:
+    number = count.value
+    if number is not None and 0 < number <= 64:
+        return _pieces(x, dim, [size] * number)
+    return Many(Tensor(_pieces(x, dim, [size])[0]), count, "tuple")
+
+
+def _length(x: Value, dim: int) -> Dim:
+    shape = tensor(x).shape
+    check_axis(shape, dim)
+    axis = shape.axis(dim)
+    return axis.size if axis is not None else unknown_size(shape, "length", dim)
+
+
+def split(x: Value, split_size_or_sections: Value, dim: Value = NONE) -> Pieces:
+    """torch.split: pieces of so many along `dim`, the last one with what remains; or pieces of these sizes."""
+    index = 0 if is_none(dim) else integer(dim)
+    length = _length(x, index)
+    if isinstance(split_size_or_sections, Tuple):
+        sizes = [size_or_any(item) for item in split_size_or_sections.items]
+        if never_equal(sum(sizes, as_dim(0)), length):
+            raise ShapeError(f"pieces of {', '.join(map(str, sizes))} do not make up an axis of {length}")
+        return _pieces(x, index, sizes)
+    size = dimension(split_size_or_sections)
+    count = divide(length, size) if size.terms else None
+    if count is not None:
+        return _equal_pieces(x, index, size, count)
+    if length.value is not None and size.value:
+        full, rest = divmod(length.value, size.value)
+        return _pieces(x, index, [size] * full + [as_dim(rest)])
+    return Many(Tensor(_pieces(x, index, [anonymous(object())])[0]), None, "tuple")
+
+
+def chunk(x: Value, chunks: Value, dim: Value = NONE) -> Pieces:
+    """torch.chunk: at most so many pieces, all but the last of the same size."""
+    index = 0 if is_none(dim) else integer(dim)
+    length, count = _length(x, index), dimension(chunks)
+    exact = divide(length, count) if count.terms else None
+    if exact is not None:
+        return _equal_pieces(x, index, exact, count)
+    if count.value is None:
+        return Many(Tensor(_pieces(x, index, [anonymous(object())])[0]), None, "tuple")
+    size = (length + (count - 1)) // count
+    if length.value is not None:
+        return split(x, Int(size), Int(as_dim(index)))
+    return _pieces(x, index, [size] * (count.value - 1) + [length - (count - 1) * size])
+
+
+def array_split(x: Value, indices_or_sections: Value, dim: Value = NONE) -> Pieces:
+    """np.array_split: so many pieces as equal as can be, the longer first; or cuts before these indices."""
+    index = 0 if is_none(dim) else integer(dim)
+    length = _length(x, index)
+    if isinstance(indices_or_sections, Tuple):
+        cuts = [NONE, *indices_or_sections.items, NONE]
+        return _pieces(x, index, [slice_size(a, b, NONE, length)[0] for a, b in pairwise(cuts)])
+    count = dimension(indices_or_sections)
+    if count.value is None:
+        return _equal_pieces(x, index, divide(length, count) or anonymous(object()), count)
+    return _pieces(x, index, [(length + (count.value - 1 - i)) // count for i in range(count.value)])
+
+
+def equal_split(x: Value, indices_or_sections: Value, dim: Value = NONE) -> Pieces:
+    """np.split: so many equal pieces; or cuts before these indices."""
+    if isinstance(indices_or_sections, Tuple):
+        return array_split(x, indices_or_sections, dim)
+    index = 0 if is_none(dim) else integer(dim)
+    length, count = _length(x, index), dimension(indices_or_sections)
+    if length.value is not None and count.value and length.value % count.value:
+        raise ShapeError(f"an axis of {length} does not split into {count} equal pieces")
+    return _equal_pieces(x, index, length // count, count)
+
+
+def _split_along(vectors: int, others: int) -> object:
+    def shape(x: Value, indices_or_sections: Value) -> Pieces:
+        rank = tensor(x).shape.rank
+        if rank is None:
+            raise Unknowable("rank not known")
+        return equal_split(x, indices_or_sections, Int(as_dim(vectors if rank == 1 else others)))
+
+    return shape
+
+
+def unbind(x: Value, dim: Value = NONE) -> Pieces:
+    """(…, k, …) -> k times (…)"""
+    shape = tensor(x).shape
+    index = 0 if is_none(dim) else integer(dim)
+    count = _length(x, index)
+    piece = edited(shape, (index,), lambda _: ())
+    if count.value is not None and count.value <= 64:
+        return (piece,) * count.value
+    return Many(Tensor(piece), count, "tuple")
+
+
+def _meshgrid(default: str) -> object:
+    def shape(tensors: Value, indexing: Value = NONE, sparse: Value = NONE) -> tuple[Shape, ...]:
+        """(n,), (m,) -> (n, m) twice; (m, n) for "xy"."""
+        if not isinstance(tensors, Tuple) or (not is_none(sparse) and flag(sparse)):
+            raise Unknowable("not a full grid")
+        axes = [flatten(item).head[0] for item in tensors.items]
+        order = default if is_none(indexing) else indexing.value if isinstance(indexing, Const) else None
+        if order not in {"ij", "xy"}:
+            raise Unknowable("order not known")
+        if order == "xy" and len(axes) > 1:
+            axes[0], axes[1] = axes[1], axes[0]
+        return (Shape(tuple(axes)),) * len(axes)
+
+    return shape
+
+
+def _op(name: str, function: object, *spellings: str, dtype: str = "promote") -> Op:
+    return Op(name, function, spellings, Kind.JOINING, dtype)  # type: ignore[arg-type]
+
+
+def _everywhere(name: str, function: object) -> Op:
+    return _op(
+        name, function, f"torch.{name}(tensors)", f"numpy.{name}(tup: tensors)", f"jax.numpy.{name}(tup: tensors)"
+    )
+
+
+OPS: tuple[Op, ...] = (
+    _op("cat", cat, "torch.cat(tensors, dim)"),
+    _op(
+        "cat",
+        concatenate,
+        "torch.concatenate(tensors, axis)",
+        "torch.concat(tensors, dim)",
+        "numpy.concatenate(arrays: tensors, axis)",
+        "numpy.concat(arrays: tensors, axis)",
+        "jax.numpy.concatenate(arrays: tensors, axis)",
+        "jax.numpy.concat(arrays: tensors, axis)",
+        "jax.lax.concatenate(operands: tensors, dimension: dim)",
+    ),
+    _op(
+        "stack",
+        stack,
+        "torch.stack(tensors, dim)",
+        "numpy.stack(arrays: tensors, axis)",
+        "jax.numpy.stack(arrays: tensors, axis)",
+    ),
+    _everywhere("hstack", hstack),
+    _everywhere("vstack", vstack),
+    _everywhere("dstack", dstack),
+    _everywhere("column_stack", column_stack),
+    _op("row_stack", vstack, "torch.row_stack(tensors)", "numpy.row_stack(tup: tensors)"),
+    _op("append", append, "numpy.append(arr, values, axis)", "jax.numpy.append(arr, values, axis)"),
+    _op(
+        "split",
+        split,
+        "torch.split(tensor: x, split_size_or_sections, dim)",
+        "torch.Tensor.split(self, split_size: split_size_or_sections, dim)",
+        "torch.split_with_sizes(input, split_sizes: split_size_or_sections, dim)",
+        dtype="same",
+    ),
+    _op("chunk", chunk, "torch.chunk(input, chunks, dim)", dtype="same"),
+    _op(
+        "split",
+        equal_split,
+        "numpy.split(ary: x, indices_or_sections, axis)",
+        "jax.numpy.split(ary: x, indices_or_sections, axis)",
+        dtype="same",
+    ),
+    _op(
+        "array_split",
+        array_split,
+        "numpy.array_split(ary: x, indices_or_sections, axis)",
+        "jax.numpy.array_split(ary: x, indices_or_sections, axis)",
+        "torch.tensor_split(input, indices_or_sections, dim)",
+        dtype="same",
+    ),
+    *(
+        _op(
+            name,
+            _split_along(vectors, others),
+            f"torch.{name}(input, indices_or_sections)",
+            f"numpy.{name}(ary: x, indices_or_sections)",
+            f"jax.numpy.{name}(ary: x, indices_or_sections)",
+            dtype="same",
+        )
+        for name, vectors, others in (("hsplit", 0, 1), ("vsplit", 0, 0), ("dsplit", 2, 2))
+    ),
+    _op("unbind", unbind, "torch.unbind(input, dim)", "numpy.unstack(x, *, axis)", dtype="same"),
+    _op("meshgrid", _meshgrid("ij"), "torch.meshgrid(*tensors, indexing)"),
+    _op(
+        "meshgrid",
+        _meshgrid("xy"),
+        "numpy.meshgrid(*xi: tensors, copy, sparse, indexing)",
+        "jax.numpy.meshgrid(*xi: tensors, copy, sparse, indexing)",
+    ),
+)

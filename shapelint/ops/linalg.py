@@ -1,0 +1,268 @@
+"""Matrix functions: solve, inverse, determinant and the decompositions, each over batches of matrices."""
+
+from __future__ import annotations
+
+from shapelint.dims import ONE
+from shapelint.events import Kind
+from shapelint.ops.elementwise import broadcast_all
+from shapelint.ops.indexing import least
+from shapelint.ops.layout import matrices
+from shapelint.ops.op import GraphEffect, Named, Op, Part, ShapeError, Unknowable, flag, integer, is_none, tensor
+from shapelint.ops.runs import ends, hidden, joined
+from shapelint.shapes import never_equal
+from shapelint.values import NONE, Axis, Const, Shape, Value
+
+
+def _square(shape: Shape) -> tuple[Shape, Axis]:
+    batch, (n, m) = matrices(shape)
+    if never_equal(n.size, m.size):
+        raise ShapeError(f"{shape}: a square matrix is needed, not {n} by {m}")
+    return batch, n
+
+
+def square(x: Value) -> Shape:
+    """(…, n, n) -> (…, n, n)"""
+    shape = tensor(x).shape
+    _square(shape)
+    return shape
+
+
+def scalar(x: Value) -> Shape:
+    """(…, n, n) -> (…)"""
+    return _square(tensor(x).shape)[0]
+
+
+def slogdet(x: Value) -> tuple[Shape, ...]:
+    """(…, n, n) -> sign (…), logarithm (…)"""
+    return (scalar(x),) * 2
+
+
+def rank(x: Value) -> Shape:
+    """(…, n, m) -> (…)"""
+    return matrices(tensor(x).shape)[0]
+
+
+def pinv(x: Value) -> Shape:
+    """(…, n, m) -> (…, m, n)"""
+    batch, (n, m) = matrices(tensor(x).shape)
+    return joined((), batch, (m, n))
+
+
+def solve(x: Value, y: Value) -> Shape:
+    """(…, n, n), (…, n, k) -> (…, n, k); a right side of one axis is a vector."""
+    return _solved(x, y, vector=tensor(y).shape.rank == 1)
+
+
+def torch_solve(x: Value, y: Value, left: Value = NONE) -> Shape:
+    """Like solve; (…, n) is a batch of vectors where its axes are those of the matrices without the last."""
+    a, b = tensor(x).shape, tensor(y).shape
+    if not is_none(left) and not flag(left):
+        raise Unknowable("a solution from the right")
+    if a.rank is None or b.rank is None:
+        raise Unknowable("rank not known")
+    batch_of_vectors = b.rank == a.rank - 1 and not any(map(never_equal, b.sizes, a.sizes[:-1]))
+    return _solved(x, y, vector=b.rank == 1 or batch_of_vectors)
+
+
+def _solved(x: Value, y: Value, vector: bool) -> Shape:
+    a, b = tensor(x).shape, tensor(y).shape
+    batch, n = _square(a)
+    if b.rank is None and b.least_rank < 2:
+        return hidden(a, "solve", b)
+    _, others, right = ends(b, 0, 1 if vector else 2)
+    if never_equal(n.size, right[0].size):
+        raise ShapeError(f"{a} with {b}: {n} equations, {right[0]} right sides")
+    return joined((), broadcast_all(batch, others), right)
+
+
+def triangular(x: Value, y: Value) -> Shape:
+    """jax.scipy and torch: (…, n, n), (…, n, k) -> (…, n, k)"""
+    return solve(x, y)
+
+
+def cho_solve(x: Value, y: Value) -> Shape:
+    """The shape of the right side."""
+    return tensor(y).shape
+
+
+def cholesky_solve(x: Value, y: Value) -> Shape:
+    """torch: right side first, then the factor."""
+    return _solved(y, x, vector=False)
+
+
+def _core(x: Value) -> tuple[Shape, Axis, Axis, Axis]:
+    batch, (n, m) = matrices(tensor(x).shape)
+    return batch, n, m, Axis(least(n.size, m.size))
+
+
+def _known(option: Value, default: bool) -> bool:
+    return default if is_none(option) else flag(option)
+
+
+def svd(x: Value, full_matrices: Value = NONE, compute_uv: Value = NONE) -> Shape | Named:
+    """(…, n, m) -> u (…, n, n), s (…, k), vh (…, m, m), or k for n and m where they are not full."""
+    batch, n, m, k = _core(x)
+    if not _known(compute_uv, True):
+        return joined((), batch, (k,))
+    full = _known(full_matrices, True)
+    u, vh = (n, n if full else k), (m if full else k, m)
+    return _named("U S Vh", joined((), batch, u), _real(joined((), batch, (k,))), joined((), batch, vh))
+
+
+def old_svd(x: Value, some: Value = NONE) -> Named:
+    """torch.svd: v instead of its transpose, and not full by default."""
+    batch, n, m, k = _core(x)
+    full = not _known(some, True)
+    u, v = (n, n if full else k), (m, m if full else k)
+    return _named("U S V", joined((), batch, u), _real(joined((), batch, (k,))), joined((), batch, v))
+
+
+def svdvals(x: Value) -> Part:
+    """(…, n, m) -> (…, k)"""
+    batch, _, _, k = _core(x)
+    return _real(joined((), batch, (k,)))
+
+
+def _real(shape: Shape) -> Part:
+    return Part(shape, "magnitude")
+
+
+def _named(names: str, *parts: Shape | Part) -> Named:
+    return Named(dict(zip(names.split(), parts)), "linalg")
+
+
+def eig(x: Value) -> Named:
+    """(…, n, n) -> eigenvalues (…, n), eigenvectors (…, n, n)"""
+    values = eigenvalues(x)
+    return _named("eigenvalues eigenvectors", Part(values, "complex"), Part(tensor(x).shape, "complex"))
+
+
+def eigh(x: Value) -> Named:
+    """(…, n, n) symmetric -> eigenvalues (…, n), eigenvectors (…, n, n)"""
+    return _named("eigenvalues eigenvectors", _real(eigenvalues(x)), tensor(x).shape)
+
+
+def eigenvalues(x: Value) -> Shape:
+    """(…, n, n) -> (…, n)"""
+    batch, n = _square(tensor(x).shape)
+    return joined((), batch, (n,))
+
+
+def eigvalsh(x: Value) -> Part:
+    return _real(eigenvalues(x))
+
+
+def qr(x: Value, mode: Value = NONE) -> Shape | Named:
+    """(…, n, m) -> q (…, n, k), r (…, k, m)"""
+    batch, n, m, k = _core(x)
+    match mode:
+        case Const(value=None | "reduced"):
+            middle = k
+        case Const(value="complete"):
+            middle = n
+        case _:
+            raise Unknowable("a mode that is not modelled")
+    return _named("Q R", joined((), batch, (n, middle)), joined((), batch, (middle, m)))
+
+
+def lstsq(x: Value, y: Value) -> Named:
+    """(…, n, m), (…, n, k) -> solution (…, m, k), and what describes it."""
+    a, b = tensor(x).shape, tensor(y).shape
+    batch, (n, m) = matrices(a)
+    if b.rank is None:
+        raise Unknowable("rank not known")
+    _, others, right = ends(b, 0, 1 if b.rank == 1 else 2)
+    if never_equal(n.size, right[0].size):
+        raise ShapeError(f"{a} with {b}: {n} equations, {right[0]} right sides")
+    solution = joined((), broadcast_all(batch, others), (m, *right[1:]))
+    unknown = hidden(Shape(), "residuals", object())
+    return _named("solution residuals rank singular_values", solution, unknown, Part(batch, "int"), unknown)
+
+
+def power(x: Value, n: Value) -> Shape:
+    """matrix_power: (…, n, n) as it is."""
+    return square(x)
+
+
+def vander(x: Value, n: Value = NONE) -> Shape:
+    """(…, n) -> (…, n, N)"""
+    _, batch, (axis,) = ends(tensor(x).shape, 0, 1)
+    columns = axis if is_none(n) else Axis(ONE * integer(n))
+    return joined((), batch, (axis, columns))
+
+
+LIBRARIES = ("torch.linalg", "numpy.linalg", "jax.numpy.linalg")
+
+
+def _everywhere(name: str, function: object, parameters: str, *others: str, dtype: str = "float") -> Op:
+    spellings = tuple(f"{library}.{name}({parameters})" for library in LIBRARIES)
+    return Op(name, function, (*spellings, *others), Kind.OTHER, dtype)  # type: ignore[arg-type]
+
+
+def _op(name: str, function: object, *spellings: str, dtype: str = "float") -> Op:
+    return Op(name, function, spellings, Kind.OTHER, dtype)  # type: ignore[arg-type]
+
+
+OPS: tuple[Op, ...] = (
+    _everywhere("inv", square, "a", "torch.inverse(input)", "jax.scipy.linalg.inv(a)"),
+    _everywhere("cholesky", square, "a", "torch.cholesky(input, upper)", "jax.scipy.linalg.cholesky(a, lower)"),
+    _everywhere("det", scalar, "a", "torch.det(input)", "jax.scipy.linalg.det(a)"),
+    _everywhere("slogdet", slogdet, "a", "torch.slogdet(input)"),
+    _op("logdet", scalar, "torch.logdet(input)"),
+    _everywhere("pinv", pinv, "a", "torch.pinverse(input)", "jax.scipy.linalg.pinv(a)"),
+    Op(
+        "matrix_rank",
+        rank,
+        tuple(f"{library}.matrix_rank(a, tol)" for library in LIBRARIES),
+        Kind.OTHER,
+        "index",
+        GraphEffect.NO_GRAPH,
+    ),
+    _everywhere("cond", rank, "a, p"),
+    _everywhere("matrix_power", power, "a, n", dtype="same"),
+    _op(
+        "matrix_exp",
+        square,
+        "torch.linalg.matrix_exp(input)",
+        "torch.matrix_exp(input)",
+        "jax.scipy.linalg.expm(a)",
+    ),
+    _op("solve", torch_solve, "torch.linalg.solve(A: x, B: y, *, left)"),
+    _op(
+        "solve",
+        solve,
+        "numpy.linalg.solve(a, b)",
+        "jax.numpy.linalg.solve(a, b)",
+        "jax.scipy.linalg.solve(a, b)",
+        dtype="floats",
+    ),
+    _op(
+        "solve_triangular",
+        triangular,
+        "torch.linalg.solve_triangular(A: x, B: y, *, upper)",
+        "jax.scipy.linalg.solve_triangular(a, b, trans, lower)",
+        dtype="floats",
+    ),
+    _op("cho_solve", cho_solve, "jax.scipy.linalg.cho_solve(c_and_lower: x, b)", dtype="float"),
+    _op("cholesky_solve", cholesky_solve, "torch.cholesky_solve(input, L: y, upper)"),
+    _op("cholesky_inverse", square, "torch.cholesky_inverse(input, upper)"),
+    _op(
+        "svd",
+        svd,
+        "torch.linalg.svd(A: x, full_matrices)",
+        "numpy.linalg.svd(a, full_matrices, compute_uv)",
+        "jax.numpy.linalg.svd(a, full_matrices, compute_uv)",
+        "jax.scipy.linalg.svd(a, full_matrices, compute_uv)",
+    ),
+    _op("svd", old_svd, "torch.svd(input, some, compute_uv)"),
+    _op("svdvals", svdvals, "torch.linalg.svdvals(A: x)", "numpy.linalg.svdvals(x)", "jax.numpy.linalg.svdvals(x)"),
+    _everywhere("eig", eig, "a"),
+    _everywhere("eigh", eigh, "a, UPLO"),
+    _everywhere("eigvals", eigenvalues, "a", dtype="complex"),
+    _everywhere("eigvalsh", eigvalsh, "a"),
+    _everywhere("qr", qr, "a, mode", "torch.qr(input)", "jax.scipy.linalg.qr(a)"),
+    _everywhere("lstsq", lstsq, "a, b"),
+    _op(
+        "vander", vander, "torch.linalg.vander(x, N: n)", "torch.vander(x, N: n)", "numpy.vander(x, N: n)", dtype="same"
+    ),
+)
