@@ -100,9 +100,8 @@ def _rules() -> int:
 
     width = max((len(rule.name) for rule in discover()), default=0)
     for rule in discover():
-        print(
-            f"{rule.code}  {rule.name:{width}}  {rule.severity:7}  {'   ' if rule.default else 'off'}  {rule.summary}"
-        )
+        state = "on " if rule.default else "off"
+        print(f"{rule.code}  {rule.name:{width}}  {rule.severity:7}  {state}  {rule.summary}")
     return CLEAN
 
 

@@ -121,10 +121,10 @@ def _settle(
         tainted = reported.setdefault(_group(rule), set())
         if event not in tainted and any(id(earlier) in tainted for earlier in ancestors(report.event)):
             continue
-        if rule.code.startswith(EXCLUSIVE) and {winner.setdefault(key, rule.code) for key in (event, node)} != {
-            rule.code
-        }:
-            continue
+        if rule.code.startswith(EXCLUSIVE):
+            speakers = {winner.setdefault(key, rule.code) for key in (event, node)}
+            if speakers != {rule.code}:
+                continue
         tainted.add(event)
         yield rule, report
 

@@ -50,7 +50,7 @@ def decode(data: bytes) -> str:
         row = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise Unreadable("source contains null bytes", Location(row, 1))
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data.replace(b"\r", b"\n")).readline)
     except SyntaxError as error:
         raise Unreadable(f"cannot be decoded: {error}", Location(1, 1)) from None
     try:
@@ -137,8 +137,7 @@ def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Locat
     wanted = {id(node): node for node in nodes}
     missing = set(wanted)
     for node in tuple(wanted.values()):
-        suite = getattr(node, "body", None)
-        if type(suite).__name__ in ("IndentedBlock", "SimpleStatementSuite"):
+        if (suite := _suite(node)) is not None:
             wanted[id(suite)] = suite
     begun: dict[int, int] = {}  # by id: how many tokens stood before the node
     spans: dict[int, tuple[int, int]] = {}
@@ -178,9 +177,14 @@ def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Locat
     locate = _locator(state.tokens)
     found: dict[int, tuple[Location, Location]] = {}
     for key, (start, end) in spans.items():
-        suite = getattr(wanted[key], "body", None)
-        found[key] = locate(start), locate(begun.get(id(suite), end))
+        found[key] = locate(start), locate(begun.get(id(_suite(wanted[key])), end))
     return found
+
+
+def _suite(node: Any) -> Any | None:
+    """The indented part of a compound statement."""
+    body = getattr(node, "body", None)
+    return body if type(body).__name__ in ("IndentedBlock", "SimpleStatementSuite") else None
 
 
 def _locator(tokens: list[str]) -> Any:
