@@ -10,8 +10,8 @@ from shapelint.dims import size
 from shapelint.events import Kind, Operation, originate
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
+from shapelint.ops import layer_attribute
 from shapelint.ops.attributes import tensor_attribute
-from shapelint.ops.calls import layer_attribute
 from shapelint.values import (
     NONE,
     UNKNOWN,

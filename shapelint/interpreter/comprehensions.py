@@ -10,7 +10,7 @@ from shapelint.dims import Dim, anonymous, as_dim
 from shapelint.events import Input
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
-from shapelint.ops.calls import iterate as iterate_layer
+from shapelint.ops import iterate as iterate_layer
 from shapelint.scopes import Scope
 from shapelint.values import (
     UNKNOWN,

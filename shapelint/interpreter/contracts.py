@@ -42,7 +42,7 @@ def hint_of(frame: Frame, annotation: cst.Annotation) -> hints.TypeHint:
 
 
 def declared(frame: Frame, hint: hints.TypeHint, scope: object, name: str) -> Value:
-    """What a type says of a value; an instance of a project's class is one whose __init__ ran with unknown arguments."""
+    """What a type says of a value. An instance of a project's class went through __init__ with unknown arguments."""
     from shapelint.interpreter.classes import copied, typical_instance
 
     return hints.value_of(hint, scope, name, lambda cls: copied(typical_instance(frame, cls)))

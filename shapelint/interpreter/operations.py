@@ -10,8 +10,7 @@ import libcst as cst
 
 from shapelint.events import Kind, Operation, Site, originate
 from shapelint.interpreter.frame import Frame
-from shapelint.ops import apply, lookup
-from shapelint.ops.calls import attach, bind_layer, calling, is_trainable
+from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
 from shapelint.values import (
     NONE,
@@ -70,26 +69,24 @@ def operate(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) 
     return perform(frame, spelling, bound, arguments, node)
 
 
-Inference = Callable[[Mapping[str, Value]], Value]
-
-
 def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.CSTNode) -> Value | None:
     """What an object of a library class gives when it is called; None where that is not modelled."""
-    constructor = lookup(layer.name)
-    if constructor is None or not constructor.op.inputs or not arguments.complete:
-        return None
-    spelling = calling(constructor.op, constructor.callee)
+    return on_object(frame, layer, lambda: bind_call(layer, arguments.args, arguments.kwargs), arguments, node)
+
+
+def call_method(frame: Frame, layer: Layer, name: str, arguments: Arguments, node: cst.CSTNode) -> Value | None:
+    """A method of an object of a library class: Normal(mu, std).log_prob(x); None where it is not modelled."""
+    return on_object(frame, layer, lambda: bind_method(layer, name, arguments.args, arguments.kwargs), arguments, node)
+
+
+def on_object(
+    frame: Frame, layer: Layer, binding: Callable[[], Bound | None], arguments: Arguments, node: cst.CSTNode
+) -> Value | None:
     try:
-        bound = bind_layer(spelling, layer, arguments.args, arguments.kwargs)
+        found = binding() if arguments.complete else None
     except Unknowable:
-        return None
-    trainable = is_trainable(constructor.op, layer)
-
-    def inference(known: Mapping[str, Value]) -> Value:
-        result = apply(spelling, known)
-        return attach(result, layer, tuple(known.values())) if trainable else result
-
-    return perform(frame, spelling, bound, arguments, node, layer, inference)
+        found = None
+    return perform(frame, *found, arguments, node, layer) if found is not None else None
 
 
 def perform(
@@ -99,11 +96,9 @@ def perform(
     arguments: Arguments,
     node: cst.CSTNode,
     layer: Layer | None = None,
-    inference: Inference | None = None,
 ) -> Value:
     """Infer the result of an op on bound arguments and tell the rules."""
-    inference = inference or (lambda known: apply(spelling, known))
-    result, problem, bound = infer(frame, spelling, bound, node, inference)
+    result, problem, bound = infer(frame, spelling, bound, node)
     event = Operation(
         spelling.op.name,
         spelling.callee,
@@ -122,12 +117,12 @@ def perform(
 
 
 def infer(
-    frame: Frame, spelling: Spelling, bound: dict[str, Value], node: cst.CSTNode, inference: Inference
+    frame: Frame, spelling: Spelling, bound: dict[str, Value], node: cst.CSTNode
 ) -> tuple[Value, str | None, dict[str, Value]]:
     """Result, problem, and the arguments narrowed to those options of unions under which the call works."""
     if not any(isinstance(value, Union) for value in bound.values()):
         try:
-            return inference(bound), None, bound
+            return apply(spelling, bound), None, bound
         except ShapeError as error:
             return UNKNOWN, str(error), bound
         except Unknowable:
@@ -140,7 +135,7 @@ def infer(
         option = dict(zip(bound, combination))
         tried += 1
         try:
-            working.append((inference(option), option))
+            working.append((apply(spelling, option), option))
         except ShapeError as error:
             problems.append(str(error))
         except Unknowable:
@@ -215,15 +210,3 @@ def explicit(spelling: Spelling, arguments: Arguments) -> set[str]:
     if len(arguments.args) > len(spelling.positional) and spelling.variadic:
         names.add(spelling.variadic)
     return names | {spelling.keywords.get(keyword, keyword) for keyword in arguments.kwargs}
-
-
-def call_method(frame: Frame, layer: Layer, name: str, arguments: Arguments, node: cst.CSTNode) -> Value | None:
-    """A method of an object of a library class: Normal(mu, std).log_prob(x); None where it is not modelled."""
-    spelling = lookup(f"{layer.name}.{name}")
-    if spelling is None or not arguments.complete:
-        return None
-    try:
-        bound = bind_layer(spelling, layer, arguments.args, arguments.kwargs)
-    except Unknowable:
-        return None
-    return perform(frame, spelling, bound, arguments, node, layer)
