@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import zip_longest
 
-from shapelint.dims import ONE, Dim, Truth, broadcast_size, compare, differs_by_default
+from shapelint.dims import ONE, Dim, Origin, Truth, anonymous, broadcast_size, compare, differs_by_default
 from shapelint.values import Axis, Run, Shape
 
 
@@ -72,7 +72,7 @@ def line_up(a: Shape, b: Shape) -> Broadcast:
     if a.run is None and b.run is None:
         pairs = _pairs(a.head, b.head)
         return Broadcast(Shape(tuple(p.axis for p in pairs)), pairs)
-    if a.run == b.run and len(a.head) == len(b.head) and len(a.tail) == len(b.tail):
+    if a.run == b.run and a.run != Run() and len(a.head) == len(b.head) and len(a.tail) == len(b.tail):
         head, tail = _pairs(a.head, b.head), _pairs(a.tail, b.tail)
         return Broadcast(Shape(tuple(p.axis for p in head), a.run, tuple(p.axis for p in tail)), head + tail)
     left, right = a.tail if a.run else a.head, b.tail if b.run else b.head
@@ -82,7 +82,15 @@ def line_up(a: Shape, b: Shape) -> Broadcast:
             return Broadcast(Shape(long.head, long.run, tuple(p.axis for p in pairs)), pairs)
     known = min(len(left), len(right))
     pairs = _pairs(left[len(left) - known :], right[len(right) - known :])
-    return Broadcast(Shape((), Run("", (a, b)), tuple(p.axis for p in pairs)), pairs)
+    longer = left if len(left) > known else right
+    beside_run = tuple(_against_unknown(axis, (a, b, i)) for i, axis in enumerate(longer[: len(longer) - known]))
+    return Broadcast(Shape((), Run("", (a, b)), beside_run + tuple(p.axis for p in pairs)), pairs)
+
+
+def _against_unknown(axis: Axis, scope: object) -> Axis:
+    """An axis lined up with one of unknown size: it stays if it is a number or a size that its author named."""
+    named = all(symbol.origin in {Origin.AXIS, Origin.SIZE} for symbol in axis.size.symbols())
+    return axis if named and axis.size != ONE else Axis(anonymous(scope))
 
 
 def broadcast(*shapes: Shape) -> Shape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from itertools import product
 from typing import Any
 
 import jax
@@ -155,123 +156,69 @@ sum mean prod std var any all max min amax amin median nansum nanmean nanmax nan
 count_nonzero ptp nanmedian average nanargmax
 """
 
+
+def each(template: str, **words: str | list[str]) -> list[str]:
+    """The template with every combination of words in its fields."""
+    lists = [word.split() if isinstance(word, str) else word for word in words.values()]
+    return [template.format(**dict(zip(words, combination))) for combination in product(*lists)]
+
+
+# Spelled alike in numpy and jax.numpy: "np.sum(n(5, 7))" and "jnp.sum(j(5, 7))".
+TWINS = ["np n", "jnp j"]
+
+
+def twins(template: str, **words: str | list[str]) -> list[str]:
+    return [
+        case.replace("M.", f"{module}.").replace("A(", f"{array}(")
+        for module, array in map(str.split, TWINS)
+        for case in each(template, **words)
+    ]
+
+
+DTYPED = "sqrt exp abs square sign"
+TORCH_RIGHT = ["2", "1.5", "t(7)", "t()", "t(7, dt='int64')", "t(dt='float64')"]
+NUMPY_RIGHT = ["2", "1.5", "n(7)", "n(7, dt='float32')", "n(7, dt='int64')", "np.float64(2)"]
+JAX_RIGHT = ["2", "1.5", "j(7)", "j(7, dt='float16')", "j(7, dt='int16')", "n(7)"]
+NARROW = "int8 uint8 int32 bool float16"
+
 GENERATED = [
-    *(f"torch.{f}(t(5, 7))" for f in (UNARY + TORCH_UNARY).split() if f != "equal"),
-    *(f"t(5, 7).{f}()" for f in (UNARY + TORCH_UNARY).split()),
-    *(f"{m}.{f}({a}(5, 7))" for m, a in (("np", "n"), ("jnp", "j")) for f in (UNARY + NUMPY_UNARY).split()),
-    *(
-        f"np.{f}(n(5, 7, dt='{d}'))"
-        for f in ["sqrt", "exp", "sin", "abs", "square", "round", "sign"]
-        for d in ("int8", "int16", "int64", "float16")
+    *each("torch.{f}(t(5, 7))", f=UNARY + TORCH_UNARY),
+    *each("t(5, 7).{f}()", f=UNARY + TORCH_UNARY),
+    *twins("M.{f}(A(5, 7))", f=UNARY + NUMPY_UNARY),
+    *each("np.{f}(n(5, 7, dt='{d}'))", f=DTYPED, d="int8 int16 int64 float16"),
+    *each("torch.{f}(t(5, 7, dt='{d}'))", f=DTYPED, d="int8 int64 float16 bfloat16"),
+    *each("jnp.{f}(j(5, 7, dt='{d}'))", f=DTYPED, d="int8 float16 bfloat16"),
+    *each("F.{f}(t(5, 7))", f=ACTIVATIONS),
+    *each("jax.nn.{f}(j(5, 7))", f=JAX_ACTIVATIONS),
+    *each("lax.{f}(j(5, 7))", f="exp log sqrt rsqrt sin cos tanh abs neg sign floor ceil square logistic erf"),
+    *twins("M.{f}(A(5, 1, 7), A(11, 1))", f=BINARY),
+    *each("torch.{f}(t(5, 1, 7), t(11, 1))", f=TORCH_BINARY + " xlogy logaddexp hypot isclose logical_and not_equal"),
+    *each("t(5, 7).{f}(t(7))", f=TORCH_BINARY),
+    *each("t(5, 7).{f}(2)", f="add sub mul div floor_divide remainder fmod pow eq ne lt le gt ge"),
+    *each("t(5, 7, dt='{d}') {o} {y}", o="+ / <", d="float16 bfloat16 int32 uint8 float64", y=TORCH_RIGHT),
+    *each("n(5, 7, dt='{d}') {o} {y}", o="+ / <", d="float16 int32 uint8 float64", y=NUMPY_RIGHT),
+    *each("j(5, 7, dt='{d}') {o} {y}", o="* /", d="float16 bfloat16 int32 uint8 float32", y=JAX_RIGHT),
+    *each("2 {o} t(5, 7)", o="+ - * / // % ** == >= !="),
+    *each("t(5, 7, dt='int64') {o} t(7, dt='int64')", o="& | ^ << >> // %"),
+    *each("{o}t(5, 7, dt='int64')", o="- + ~"),
+    *each("torch.{f}(t(5, 7, 11){b})", f=REDUCTIONS, b=["", ", 1", ", dim=-1, keepdim=True"]),
+    *each("t(5, 7, 11).{f}{b}", f=REDUCTIONS, b=["()", "(0)", "(dim=2, keepdim=True)"]),
+    *each(
+        "torch.{f}(t(5, 7, 11), dim=(0, 2){k})",
+        f="sum mean std var amax amin logsumexp norm",
+        k=["", ", keepdim=True"],
     ),
-    *(
-        f"torch.{f}(t(5, 7, dt='{d}'))"
-        for f in ["sqrt", "exp", "sin", "abs", "square", "floor", "sign"]
-        for d in ("int8", "int64", "float16", "bfloat16")
+    *each(
+        "t(5, 7).{f}{b}",
+        f="max min median argmax argmin amax amin",
+        b=["()", "(dim=1)", "(dim=-2, keepdim=True)"],
     ),
-    *(
-        f"jnp.{f}(j(5, 7, dt='{d}'))"
-        for f in ["sqrt", "exp", "sin", "abs", "square", "floor", "sign"]
-        for d in ("int8", "int32", "float16", "bfloat16")
-    ),
-    *(f"F.{f}(t(5, 7))" for f in ACTIVATIONS.split()),
-    *(f"jax.nn.{f}(j(5, 7))" for f in JAX_ACTIVATIONS.split()),
-    *(
-        f"lax.{f}(j(5, 7))"
-        for f in [
-            "exp",
-            "log",
-            "sqrt",
-            "rsqrt",
-            "sin",
-            "cos",
-            "tanh",
-            "abs",
-            "neg",
-            "sign",
-            "floor",
-            "ceil",
-            "square",
-            "logistic",
-            "erf",
-        ]
-    ),
-    *(f"{m}.{f}({a}(5, 1, 7), {a}(11, 1))" for m, a in (("np", "n"), ("jnp", "j")) for f in BINARY.split()),
-    *(
-        f"torch.{f}(t(5, 1, 7), t(11, 1))"
-        for f in (TORCH_BINARY + " xlogy logaddexp hypot isclose logical_and not_equal").split()
-    ),
-    *(f"t(5, 7).{f}(t(7))" for f in TORCH_BINARY.split() if f != "true_divide"),
-    *(f"t(5, 7).{f}(2)" for f in TORCH_BINARY.split() if f not in ("maximum", "minimum", "atan2")),
-    *(
-        f"t(5, 7, dt='{d}') {o} {y}"
-        for o in ("+", "*", "/", "**", "<")
-        for d in ("float16", "bfloat16", "int32", "uint8", "float64")
-        for y in ("2", "1.5", "t(7)", "t()", "t(7, dt='int64')", "t(dt='float64')")
-    ),
-    *(
-        f"n(5, 7, dt='{d}') {o} {y}"
-        for o in ("+", "*", "/", "<")
-        for d in ("float16", "int32", "uint8", "float64")
-        for y in ("2", "1.5", "n(7)", "n(7, dt='float32')", "n(7, dt='int64')", "np.float64(2)")
-    ),
-    *(
-        f"j(5, 7, dt='{d}') {o} {y}"
-        for o in ("+", "*", "/", "<")
-        for d in ("float16", "bfloat16", "int32", "uint8", "float32")
-        for y in ("2", "1.5", "j(7)", "j(7, dt='float16')", "j(7, dt='int16')", "n(7)")
-    ),
-    *(f"2 {o} t(5, 7)" for o in ("+", "-", "*", "/", "//", "%", "**", "==", ">=", "!=")),
-    *(f"t(5, 7, dt='int64') {o} t(7, dt='int64')" for o in ("&", "|", "^", "<<", ">>", "//", "%")),
-    *(f"{o}t(5, 7, dt='int64')" for o in ("-", "+", "~")),
-    *(
-        f"torch.{f}(t(5, 7, 11){b})"
-        for f in (REDUCTIONS + " logsumexp").split()
-        for b in ("", ", 1", ", dim=-1, keepdim=True")
-        if b or f != "logsumexp"
-    ),
-    *(f"t(5, 7, 11).{f}{b}" for f in REDUCTIONS.split() for b in ("()", "(0)", "(dim=2, keepdim=True)")),
-    *(
-        f"torch.{f}(t(5, 7, 11), dim=(0, 2){k})"
-        for f in ["sum", "mean", "std", "var", "amax", "amin", "logsumexp", "norm"]
-        for k in ("", ", keepdim=True")
-    ),
-    *(
-        f"{x}.{f}{b}"
-        for x in ("t(5, 7)",)
-        for f in ("max", "min", "median", "argmax", "argmin", "amax", "amin")
-        for b in ("()", "(dim=1)", "(dim=-2, keepdim=True)")
-    ),
-    *(
-        f"{m}.{f}({a}(5, 7, 11){b})"
-        for m, a in (("np", "n"), ("jnp", "j"))
-        for f in NUMPY_REDUCTIONS.split()
-        for b in ("", ", axis=1", ", axis=-1", ", 0")
-    ),
-    *(
-        f"{m}.{f}({a}(5, 7, 11), axis=(0, 2), keepdims=True)"
-        for m, a in (("np", "n"), ("jnp", "j"))
-        for f in ["sum", "mean", "prod", "std", "var", "any", "all", "max", "min", "median"]
-    ),
-    *(
-        f"{a}(5, 7, 11).{f}{b}"
-        for a in "nj"
-        for f in ["sum", "mean", "prod", "std", "var", "any", "all", "max", "min", "argmax", "argmin"]
-        for b in ("()", "(1)", "(axis=-1)")
-    ),
-    *(
-        f"{a}(5, 7, dt='{d}').{f}(0)"
-        for a in "nj"
-        for f in ("sum", "mean", "prod", "std", "max", "cumsum", "argmax")
-        for d in ("int8", "uint8", "int32", "bool", "float16")
-        if (f, d) != ("std", "bool")
-    ),
-    *(
-        f"t(5, 7, dt='{d}').{f}(0)"
-        for f in ("sum", "prod", "cumsum", "argmax")
-        for d in ("int8", "uint8", "int32", "bool", "float16")
-        if (f, d) != ("argmax", "bool")
-    ),
+    *twins("M.{f}(A(5, 7, 11){b})", f=NUMPY_REDUCTIONS, b=["", ", axis=1", ", -1"]),
+    *twins("M.{f}(A(5, 7, 11), axis=(0, 2), keepdims=True)", f="sum mean prod std var any all max min median"),
+    *twins("A(5, 7, 11).{f}{b}", f="sum mean prod std var any all max min argmax argmin", b=["()", "(1)", "(axis=-1)"]),
+    *twins("A(5, 7, dt='{d}').{f}(0)", f="sum mean prod max cumsum argmax", d=NARROW),
+    *twins("A(5, 7, dt='{d}').std(0)", d="int8 uint8 int32 float16"),
+    *each("t(5, 7, dt='{d}').{f}(0)", f="sum prod cumsum", d=NARROW),
 ]
 
 CASES = """

@@ -52,6 +52,12 @@ def operator(x: Value, y: Value = NONE) -> Shape | Value:
     return tensor(x).shape if is_none(y) else binary(x, y)
 
 
+def all_close(x: Value, y: Value) -> Value:
+    """One bool, of which nothing is known but that the operands were lined up."""
+    binary(x, y)
+    return UNKNOWN
+
+
 def unary(x: Value) -> Shape:
     """The shape of x."""
     return tensor(x).shape
@@ -326,6 +332,8 @@ OPS: tuple[Op, ...] = (
     *rows(STEPS, unary, "x", "step", ZERO),
     *rows(MAGNITUDES, unary, "x", "magnitude"),
     *rows((("where", "torch np jnp"),), where, "condition, x, y", promote_of("x", "y")),
+    *rows((("allclose", "torch np jnp"),), all_close, "x, y"),
+    *rows((("real", "torch np jnp lax"), ("imag", "torch np jnp lax")), unary, "x", "magnitude"),
     *rows((("lerp", "torch"),), lerp, "x, end, weight", "same"),
     *rows((("addcmul", "torch"), ("addcdiv", "torch")), addcmul, "x, tensor1, tensor2", "promote"),
     *rows((("clamp", "torch torch.clip np.clip jnp.clip"),), clamp, "x, min, max", promote_of("x", "min", "max")),

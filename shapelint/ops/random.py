@@ -268,6 +268,7 @@ OPS: tuple[Op, ...] = (
     row("randint", drawn, "numpy.random.RandomState.randint(generator, x, y, shape, dtype)", dtype="index"),
     row("randint", drawn, "numpy.random.Generator.integers(generator, x, y, shape, dtype)", dtype="index"),
     row("multivariate_normal", vectors, *everywhere("multivariate_normal", "mean, cov, size")),
+    row("multinomial", vectors, *everywhere("multinomial", "y, mean, size"), dtype="index"),
     row("dirichlet", vectors, *everywhere("dirichlet", "mean, size")),
     row("choice", choice, *everywhere("choice", "a, size, replace, p"), dtype=unknown_dtype),
     row("permutation", permutation, *everywhere("permutation", "x"), dtype=unknown_dtype),
