@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from typing import TypeAlias
 
-from shapelint.ops import autograd, casts, creation, elementwise, normalisation, ordering, random, reductions
+from shapelint.ops import (
+    attention,
+    autograd,
+    casts,
+    contractions,
+    convolutions,
+    creation,
+    data,
+    distributions,
+    elementwise,
+    indexing,
+    joining,
+    layers,
+    layout,
+    linalg,
+    losses,
+    normalisation,
+    ordering,
+    pooling,
+    random,
+    recurrent,
+    reductions,
+    reshaping,
+    selecting,
+    stretching,
+)
+from shapelint.ops.calls import attach, attribute, bind_inputs, bind_receiver, construct
+from shapelint.ops.data import iterate as iterate
 from shapelint.ops.op import Op, Spelling, Unknowable, bind, parse_spelling
 from shapelint.ops.results import combine, finish, operand_graphs, take_effect
-from shapelint.values import UNKNOWN, Unknown, Value
+from shapelint.values import UNKNOWN, Layer, Unknown, Value
 
-TOPICS = (elementwise, reductions, normalisation, ordering, creation, random, casts, autograd)
+TOPICS = (
+    *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
+    *(reshaping, layout, stretching, joining, indexing, selecting, contractions, linalg),
+    *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data),
+)
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.
 ALIASES: Mapping[str, str] = {"operator.matmul": "torch.matmul"}
+
+# Modules that hand on another one's functions.
+REEXPORTS: Mapping[str, str] = {"flax.linen.": "jax.nn.", "flax.nnx.": "jax.nn."}
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {
     "torch.Tensor.": ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg."),
@@ -61,7 +96,7 @@ def _candidates(name: str) -> Sequence[str]:
     for prefix, others in FALLBACKS.items():
         if name.startswith(prefix):
             return [name, *(other + name.removeprefix(prefix) for other in others)]
-    return [name]
+    return [name, *(to + name.removeprefix(module) for module, to in REEXPORTS.items() if name.startswith(module))]
 
 
 def infer_call(name: str, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
@@ -89,7 +124,56 @@ def apply(spelling: Spelling, bound: Mapping[str, Value]) -> Value:
 
     Raises ShapeError where the call can never work, Unknowable where too little is known.
     """
+    if spelling.op.inputs:
+        return construct(spelling, bound)
     accepted = {name: value for name, value in bound.items() if spelling.accepts_any or name in spelling.accepts}
     if not spelling.requires <= accepted.keys():
         raise Unknowable("an argument is missing")
-    return finish(spelling, bound, spelling.op.shape(**accepted))
+    return attach(finish(spelling, bound, spelling.op.shape(**accepted)), spelling)
+
+
+Bound: TypeAlias = tuple[Spelling, dict[str, Value]]
+
+
+def bind_call(layer: Layer, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Bound | None:
+    """What to apply where an object of a library class is called; None where it is not modelled.
+
+    Raises Unknowable where its signature does not take the arguments.
+    """
+    constructor = lookup(layer.name)
+    return bind_inputs(constructor, layer, args, kwargs or {}) if constructor is not None else None
+
+
+def bind_method(
+    layer: Layer, name: str, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None
+) -> Bound | None:
+    """The same for a method of the object: `normal.log_prob(value)`."""
+    owners = (layer.name, distributions.BASE) if layer.name in distributions.NAMES else (layer.name,)
+    spelling = next(filter(None, (lookup(f"{owner}.{name}") for owner in owners)), None)
+    return bind_receiver(spelling, layer, args, kwargs or {}) if spelling is not None else None
+
+
+def call_layer(layer: Layer, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
+    """The result of `layer(*args, **kwargs)`. Raises ShapeError where the call can never work."""
+    return _applied(partial(bind_call, layer, args, kwargs))
+
+
+def call_method(layer: Layer, name: str, args: Sequence[Value], kwargs: Mapping[str, Value] | None = None) -> Value:
+    """The result of `layer.name(*args, **kwargs)`. Raises ShapeError where the call can never work."""
+    return _applied(partial(bind_method, layer, name, args, kwargs))
+
+
+def _applied(bound: Callable[[], Bound | None]) -> Value:
+    try:
+        found = bound()
+        return apply(*found) if found is not None else UNKNOWN
+    except Unknowable:
+        return UNKNOWN
+
+
+def layer_attribute(layer: Layer, name: str) -> Value | None:
+    """`layer.weight`, `lstm.hidden_size`, `normal.mean`; None where it is none that is known."""
+    constructor = lookup(layer.name)
+    if layer.name in distributions.NAMES:
+        return distributions.attribute(layer, name)
+    return attribute(constructor, layer, name) if constructor is not None else None

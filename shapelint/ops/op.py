@@ -19,6 +19,7 @@ from shapelint.values import (
     Const,
     Float,
     Int,
+    Layer,
     Maker,
     Many,
     Run,
@@ -149,6 +150,7 @@ class Spelling:
     accepts_any: bool = False  # it takes every other keyword too: the sizes of einops
     requires: frozenset[str] = field(default_factory=frozenset)  # what it cannot do without
     by_operands: bool = False  # a method or operator: the operands decide which library it is
+    layer: Layer | None = None  # the object whose call this is
     in_place: bool = False  # `add_`, `+=`: the result is the receiver and keeps its shape
 
 

@@ -1,0 +1,99 @@
+"""Data sets and loaders, optimizers and grad scalers: objects that are built, and what iterating over one gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from shapelint.events import Kind
+from shapelint.ops.layer_axes import unknown_axis
+from shapelint.ops.op import Op, Result, Unknowable, is_none, prepend, tensor
+from shapelint.ops.runs import ends
+from shapelint.values import NONE, Axis, Graph, GraphState, Layer, Tensor, Tuple, Value
+
+DATASET = "torch.utils.data.TensorDataset"
+LOADER = "torch.utils.data.DataLoader"
+
+
+def iterate(layer: Layer) -> Value | None:
+    """The item of `for item in layer`, where that is known: a batch of a loader over a TensorDataset."""
+    match layer:
+        case Layer(name=name, config=config) if name == DATASET:
+            return samples(config.get("tensors", NONE), None)
+        case Layer(name=name, config=config) if name == LOADER:
+            return _batch(config)
+    return None
+
+
+def _batch(config: Mapping[str, Value]) -> Value | None:
+    dataset = config.get("dataset")
+    if not isinstance(dataset, Layer) or dataset.name != DATASET:
+        return None
+    if not is_none(config.get("collate_fn", NONE)) or "batch_sampler" in config:
+        return None
+    batched = not ("batch_size" in config and is_none(config["batch_size"]))
+    return samples(dataset.config.get("tensors", NONE), unknown_axis() if batched else None)
+
+
+def samples(tensors: Value, batch: Axis | None) -> Value | None:
+    """Each tensor without its first axis, or with a batch in its place: the last one may be smaller."""
+    if not isinstance(tensors, Tuple):
+        return None
+    return Tuple(tuple(_sample(item, batch) for item in tensors.items), "tuple" if batch is None else "list")
+
+
+def _sample(value: Value, batch: Axis | None) -> Value:
+    source = tensor(value)
+    _, rest, _ = ends(source.shape, 1, 0)
+    return Tensor(rest if batch is None else prepend(batch, rest), source.dtype, "torch", Graph(GraphState.CONST))
+
+
+def opaque() -> Result:
+    raise Unknowable("an object that is not called")
+
+
+OPTIMIZERS = (
+    "SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "RMSprop", "Rprop", "LBFGS", "ASGD",
+    "SparseAdam", "Adafactor", "Muon",
+)  # fmt: skip
+SCHEDULERS = {
+    "LambdaLR": "lr_lambda", "MultiplicativeLR": "lr_lambda", "StepLR": "step_size, gamma", "MultiStepLR": "milestones",
+    "ConstantLR": "factor, total_iters", "LinearLR": "start_factor, end_factor, total_iters", "ExponentialLR": "gamma",
+    "CosineAnnealingLR": "T_max, eta_min", "ChainedScheduler": "", "SequentialLR": "schedulers, milestones",
+    "ReduceLROnPlateau": "mode, factor, patience", "CyclicLR": "base_lr, max_lr", "OneCycleLR": "max_lr, total_steps",
+    "CosineAnnealingWarmRestarts": "T_0, T_mult, eta_min", "PolynomialLR": "total_iters, power",
+}  # fmt: skip
+SCALER = "init_scale, growth_factor, backoff_factor, growth_interval, enabled"
+OBJECT = partial(Op, shape=opaque, kind=Kind.OTHER, inputs="*args")
+
+OPS: tuple[Op, ...] = (
+    OBJECT("optimizer", spellings=tuple(f"torch.optim.{name}(params, lr, **options)" for name in OPTIMIZERS)),
+    OBJECT(
+        "scheduler",
+        spellings=tuple(f"torch.optim.lr_scheduler.{name}(optimizer, {args})" for name, args in SCHEDULERS.items()),
+    ),
+    OBJECT(
+        "grad_scaler",
+        spellings=(
+            f"torch.amp.GradScaler(device, {SCALER})",
+            f"torch.cuda.amp.GradScaler({SCALER})",
+            f"torch.cpu.amp.GradScaler({SCALER})",
+        ),
+    ),
+    OBJECT("dataset", spellings=(f"{DATASET}(*tensors)",)),
+    OBJECT(
+        "data_loader",
+        spellings=(
+            f"{LOADER}(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory,"
+            " drop_last)",
+        ),
+    ),
+)
+
+ALIASES = {
+    "torch.utils.data.dataset.TensorDataset": DATASET,
+    "torch.utils.data.dataloader.DataLoader": LOADER,
+    "torch.amp.grad_scaler.GradScaler": "torch.amp.GradScaler",
+    "torch.cuda.amp.grad_scaler.GradScaler": "torch.cuda.amp.GradScaler",
+    **{f"torch.optim.{name.lower()}.{name}": f"torch.optim.{name}" for name in OPTIMIZERS},
+}
