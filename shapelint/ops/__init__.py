@@ -16,6 +16,7 @@ from shapelint.ops import (
     creation,
     data,
     distributions,
+    einops,
     elementwise,
     indexing,
     joining,
@@ -41,7 +42,7 @@ from shapelint.values import UNKNOWN, Layer, Unknown, Value
 
 TOPICS = (
     *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
-    *(reshaping, layout, stretching, joining, indexing, selecting, contractions, linalg),
+    *(reshaping, layout, stretching, joining, indexing, selecting, contractions, linalg, einops),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data),
 )
 

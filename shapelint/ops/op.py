@@ -31,7 +31,7 @@ from shapelint.values import (
     shape_of,
 )
 
-Result: TypeAlias = "Shape | Part | Named | tuple[Shape | Part, ...] | Value"
+Result: TypeAlias = "Shape | Part | Named | tuple[Shape | Part | Value, ...] | Value"
 
 
 class ShapeError(Exception):
