@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import EllipsisType
 from typing import Any
 
 from shapelint.dims import Dim, Origin, Symbol, as_dim, evaluate
@@ -36,7 +37,7 @@ def lift(obj: Any, size: Sizes = as_dim) -> Value:
     if library is not None and hasattr(obj, "shape") and not isinstance(obj, type):
         return Tensor(shape_of(*map(size, obj.shape)), dtype_name(obj.dtype), library, graph_of(obj))
     match obj:
-        case bool() | None | str() | bytes() | complex():
+        case bool() | None | str() | bytes() | complex() | EllipsisType():
             return Const(obj)
         case int():
             return Int(size(obj))
