@@ -173,11 +173,14 @@ def derive(function: str, *operands: Dim) -> Dim:
     values = [operand.value for operand in operands]
     if all(value is not None for value in values):
         try:
-            return as_dim(FUNCTIONS[function](*values))
+            number = FUNCTIONS[function](*values)
         except (ZeroDivisionError, ValueError, TypeError, OverflowError):
-            return anonymous((function, operands))
-    if function in {"max", "min", "broadcast"} and operands[0] == operands[1]:
+            number = None
+        return as_dim(number) if isinstance(number, int) else anonymous((function, operands))  # 2**-1 is no size
+    if function in {"max", "min", "broadcast"} and len(set(operands)) == 1:
         return operands[0]
+    if function in {"max", "min"}:
+        operands = tuple(sorted(operands, key=_dim_key))
     derivation = Derivation(function, operands)
     return as_dim(Symbol(_derived_name(derivation), _common_origin(operands), None, derivation))
 
@@ -188,11 +191,10 @@ def broadcast_size(a: Dim, b: Dim) -> Dim:
         return a
     if a == ONE:
         return b
-    for known, other in ((a, b), (b, a)):
-        if known.value is not None or compare(known, ONE) is Truth.DIFFERENT:
-            return known  # the other is 1 or equal, or this would have raised
-        del other
-    return derive("broadcast", *sorted((a, b), key=str))
+    certain = [dim for dim in (a, b) if compare(dim, ONE) is Truth.DIFFERENT]
+    if certain:  # the other is 1 or equal, or this would have raised
+        return min(certain, key=lambda dim: (dim.value is None, _dim_key(dim)))
+    return derive("broadcast", *sorted((a, b), key=_dim_key))
 
 
 def divide(dividend: Dim, divisor: Dim) -> Dim | None:
@@ -356,7 +358,12 @@ _SERIALS: dict[object, int] = {None: 0}  # tells scopes apart in the order they 
 
 
 def _symbol_key(symbol: Symbol) -> tuple[str, str, int]:
-    return symbol.name, symbol.origin.value, _SERIALS.setdefault(symbol.scope, len(_SERIALS))
+    identity = symbol.derivation or symbol.scope  # `n // 2` has no scope, but its n has
+    return symbol.name, symbol.origin.value, _SERIALS.setdefault(identity, len(_SERIALS))
+
+
+def _dim_key(dim: Dim) -> list[tuple[list[tuple[str, str, int]], int]]:
+    return [([_symbol_key(s) for s in monomial], coefficient) for monomial, coefficient in dim.terms]
 
 
 def _common_origin(operands: Iterable[Dim]) -> Origin:
