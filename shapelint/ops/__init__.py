@@ -18,7 +18,9 @@ from shapelint.ops import (
     distributions,
     einops,
     elementwise,
+    flax,
     indexing,
+    jaxnn,
     joining,
     layers,
     layout,
@@ -43,7 +45,7 @@ from shapelint.values import UNKNOWN, Layer, Unknown, Value
 TOPICS = (
     *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, indexing, selecting, contractions, linalg, einops),
-    *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data),
+    *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.

@@ -28,7 +28,7 @@ def attention(
     expect(last, embed_dim, "MultiheadAttention expects {} features", "the query's last axis")
     output = joined((), lead, (made(size_or_any(embed_dim)),))
     if not flag(need_weights):
-        return (output, NONE)  # type: ignore[return-value]
+        return (output, NONE)
     return (
         output,
         _weights(

@@ -199,6 +199,11 @@ def opaque() -> Result:
     raise Unknowable("a distribution is not called")
 
 
+def own_names(parameters: str) -> str:
+    """A signature in which every name stays what it is."""
+    return ", ".join(f"{name}: {name}" for name in parameters.split(", "))
+
+
 def _method(name: str, shape: Callable[..., Result], arguments: str, kind: Kind, graph: GraphEffect) -> Op:
     return Op(name, shape, (f"{BASE}.{arguments}",), kind, "float", graph)
 
@@ -206,7 +211,7 @@ def _method(name: str, shape: Callable[..., Result], arguments: str, kind: Kind,
 SMOOTH = GraphEffect.DIFFERENTIABLE
 OPS: tuple[Op, ...] = (
     *(
-        Op("distribution", opaque, (f"{HOME}.{name}({parameters}, validate_args)",), Kind.OTHER, inputs="*args")
+        Op("distribution", opaque, (f"{HOME}.{name}({own_names(parameters)}, validate_args)",), inputs="*args")
         for name, parameters in CONSTRUCTORS.items()
     ),
     _method("sample", sample, "sample(sample_shape: shape)", Kind.RANDOM, GraphEffect.NO_GRAPH),
