@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 __all__ = ["__version__", "lint_source"]
 
+TYPE_CHECKING = False  # `typing` itself is a third of the start-up
 if TYPE_CHECKING:
+    from typing import Any
+
     from shapelint.linter import lint_source
 
 

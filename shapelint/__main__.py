@@ -88,7 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _command(arguments: list[str]) -> int:
     match arguments:
-        case ["rules"]:
+        case ["rules", *rest]:
+            if rest:
+                raise Failed("rules takes no arguments; to lint a directory of that name: ./rules")
             return _rules()
         case ["explain", *codes]:
             return _explain(codes)

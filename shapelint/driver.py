@@ -63,17 +63,24 @@ def lint_files(
 
 
 def lint_stdin(data: bytes, filename: str, config: Config) -> Outcome:
-    """The outcome of a text that stands for the file `filename`."""
+    """The outcome of a source that stands for the file `filename`."""
     try:
-        text = source.decode(data)
-        project = Project()
-        if not project.reaches_tensors(filename, text):
-            return Outcome()
-        from shapelint.linter import lint_text
+        return lint_text_of(source.decode(data), filename, config)
+    except source.Unreadable as error:
+        return _unreadable(filename, error)
 
+
+def lint_text_of(text: str, filename: str, config: Config) -> Outcome:
+    """The outcome of a text that stands for the file `filename`, whose neighbours are those on disk."""
+    project = Project()
+    if ignores_file(text) or not project.reaches_tensors(filename, text):
+        return Outcome()
+    from shapelint.linter import lint_text
+
+    try:
         return lint_text(text, filename, config, project)
     except source.Unreadable as error:
-        return Outcome(failures=(Failure(filename, error.message, error.location),))
+        return _unreadable(filename, error)
 
 
 def _known(filename: str, project: Project, cache: Cache | None) -> Outcome | int:

@@ -1,0 +1,64 @@
+"""How fast the linter is beside the parser it stands on.
+
+usage: python bench/run.py PATH...
+
+Measured in one process without a cache: libcst's own parse of the files that concern us (collector paused), then
+the whole of shapelint on all files. The second number of lines/s counts the same files as the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from shapelint import source
+from shapelint.config import Config
+from shapelint.driver import lint_files
+from shapelint.files import find_files
+from shapelint.project import Project
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("paths", nargs="+", metavar="PATH")
+    options = arguments.parse_args()
+    config = Config()
+    files = find_files(options.paths, config)
+    project = Project(options.paths)
+    texts, unreadable = [], 0
+    for filename in files:
+        try:
+            text = project.text(filename)
+            if project.reaches_tensors(filename, text):
+                source.parse(text)  # warms up: what counts is the second time
+                texts.append(text)
+        except source.Unreadable:
+            unreadable += 1
+    begun = time.perf_counter()
+    for text in texts:
+        source.parse(text)
+    parsing = time.perf_counter() - begun
+
+    times: list[float] = []
+    last = begun = time.perf_counter()
+
+    def advance(count: int) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        times.append(now - last)
+        last = now
+
+    outcomes = lint_files(files, config, options.paths, jobs=1, use_cache=False, advance=advance)
+    linting = time.perf_counter() - begun
+    lines = sum(text.count("\n") for text in texts)
+    findings = sum(len(outcome.findings) for outcome in outcomes)
+    failures = sum(len(outcome.failures) for outcome in outcomes)
+    print(f"files {len(files)}, of these {len(texts)} can hold tensors ({lines} lines), {unreadable} cannot be parsed")
+    print(f"libcst parse  {parsing:8.2f} s  {lines / parsing:10.0f} lines/s")
+    print(f"shapelint     {linting:8.2f} s  {lines / linting:10.0f} lines/s  ratio {linting / parsing:.2f}")
+    print(f"findings {findings}, failures {failures}, longest file {max(times, default=0):.2f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
