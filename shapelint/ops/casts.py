@@ -105,7 +105,7 @@ METHODS = {
     "cfloat": "complex64",
     "cdouble": "complex128",
 }
-KEEPING = ("cpu", "cuda", "contiguous", "pin_memory", "share_memory_", "to_dense", "coalesce", "xpu", "mps")
+KEEPING = ("cpu", "cuda", "contiguous", "pin_memory", "share_memory_", "to_dense", "coalesce", "xpu")
 SCALARS = (
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "complex64", "complex128", "bool_"),
@@ -129,7 +129,7 @@ OPS: tuple[Op, ...] = (
     row("astype", to, "numpy.ndarray.astype(x, dtype, order, casting, subok, copy)", "jax.Array.astype(x, dtype)"),
     row("astype", kept, "numpy.astype(x, dtype)", "jax.numpy.astype(x, dtype)"),
     row("astype", kept, "jax.lax.convert_element_type(x, dtype)"),
-    row("device_put", kept, "jax.device_put(x, device)", "jax.Array.block_until_ready(x)", "jax.block_until_ready(x)"),
+    row("device_put", kept, "jax.device_put(x, device)", "jax.block_until_ready(x)"),
     row("stop_gradient", kept, "jax.lax.stop_gradient(x)", graph=GraphEffect.CUT),
     *(
         row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n))))

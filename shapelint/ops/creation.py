@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from shapelint.dims import Dim, as_dim
+from shapelint.dims import Dim, as_dim, divide
 from shapelint.events import Kind
 from shapelint.ops.dtypes import default_dtype, element_dtype, unknown_dtype
 from shapelint.ops.op import (
@@ -75,7 +75,8 @@ def _steps(start: Value, end: Value, step: Value) -> Dim:
     match start, end, step:
         case Int(dim=low), Int(dim=high), Int(dim=stride) if stride.value:
             span, width = (high - low, stride) if stride.value > 0 else (low - high, -stride)
-            count = span if width == as_dim(1) else (span + width - 1) // width
+            exact = divide(span, width)
+            count = exact if exact is not None else (span + width - 1) // width
             return count if count.value is None or count.value > 0 else as_dim(0)
     numbers = [_number(value) for value in (start, end, step)]
     if None in numbers or not numbers[2]:

@@ -185,9 +185,6 @@ def everywhere(name: str, signature: str) -> tuple[str, ...]:
 REAL = {
     "shape": (
         "random",
-        "random_sample",
-        "ranf",
-        "sample",
         "standard_normal",
         "standard_cauchy",
         "standard_exponential",
@@ -256,6 +253,7 @@ OPS: tuple[Op, ...] = (
     *(row(n, receiver, f"torch.nn.init.{n}(tensor, option, option2, option3, option4)", dtype="same") for n in INIT),
     row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(generator, *shape)"),
     row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(generator, *shape)"),
+    row("random", drawn_float, *(f"numpy.random.{n}(shape)" for n in ("random_sample", "ranf", "sample"))),
     *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),
     *(row(n, drawn, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
     row(
