@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent, derive
+from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent, derive, divide
 from shapelint.events import Kind
 from shapelint.ops.op import Op, ShapeError, Unknowable, dimension, is_none, tensor
 from shapelint.ops.runs import ends, joined
@@ -217,7 +217,7 @@ def _arranged(cells: Sequence[Cell], x: Tensor) -> Shape:
     arrays = [cell for cell in cells if isinstance(cell, Array)]
     if not arrays:
         return _concatenated([cell for cell in cells if not isinstance(cell, Pick)])
-    places = {_group(cells, integers_too) for integers_too in _conventions(x, cells)}
+    places = {_group(cells, like_torch) for like_torch in _conventions(x)}
     if len(places) > 1:
         raise Unknowable("numpy and torch place the arrays differently")
     shape = reduce(_broadcast, (array.shape for array in arrays))
@@ -231,24 +231,23 @@ def _arranged(cells: Sequence[Cell], x: Tensor) -> Shape:
     return _concatenated([shape, *kept] if place < 0 else kept)
 
 
-def _conventions(x: Tensor, cells: Sequence[Cell]) -> set[bool]:
-    """Whether an integer beside arrays counts as one of them: in numpy and jax, not in torch."""
-    if not any(isinstance(cell, Pick) for cell in cells):
-        return {False}
+def _conventions(x: Tensor) -> tuple[bool, ...]:
+    """Whether torch's rule holds: an integer is no array, and an ellipsis for no axes stands between none."""
     match x.library:
         case "torch":
-            return {False}
+            return (True,)
         case "numpy" | "jax":
-            return {True}
-    return {False, True}
+            return (False,)
+    return True, False
 
 
-def _group(cells: Sequence[Cell], integers_too: bool) -> int:
+def _group(cells: Sequence[Cell], like_torch: bool) -> int:
     """Where the arrays' axes go: the place of the first one, or -1 for the front, when others stand between."""
-    kinds = (Array, Pick) if integers_too else (Array,)
+    kinds = (Array,) if like_torch else (Array, Pick)
     there = [i for i, cell in enumerate(cells) if isinstance(cell, kinds)]
     between = cells[there[0] : there[-1] + 1]
-    apart = any(isinstance(cell, Axis | Shape) for cell in between)
+    nothing = Shape() if like_torch else None
+    apart = any(isinstance(cell, Axis | Shape) and cell != nothing for cell in between)
     return -1 if apart else there[0]
 
 
@@ -301,12 +300,17 @@ def slice_size(start: Value, stop: Value, step: Value, size: Dim) -> tuple[Dim, 
     if stride < 0:
         return _backward(first, last, stride, size)
     length = _forward(first, last, size)
-    return (length if stride == 1 else (length + (stride - 1)) // stride), True
+    return _rounded_up(length, stride), True
+
+
+def _rounded_up(length: Dim, stride: int) -> Dim:
+    exact = divide(length, as_dim(stride))
+    return exact if exact is not None else (length + (stride - 1)) // stride
 
 
 def _backward(first: Dim | None, last: Dim | None, stride: int, size: Dim) -> tuple[Dim, bool]:
     if first is None and last is None:
-        return (size - stride - 1) // -stride, True
+        return _rounded_up(size, -stride), True
     return anonymous(object()), False
 
 
