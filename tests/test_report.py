@@ -100,7 +100,7 @@ def test_a_frame_underlines_the_span() -> None:
         "src/train.py:3:12: SHP101 [outer-broadcast] (n, 1) with (n,): 50%",
         "2 | pred = model(x)",
         "3 | loss =    ((é + pred - y) ** 2).mean()",
-        "  |                 ^^^^^^^^^^^",
+        "  |               ^^^^^^^^^^^",
         "4 | loss.backward()",
         "  = line 1: pred is (n, 1): Linear(64, 1)",
         "  = y is (n,)",
