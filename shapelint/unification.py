@@ -26,7 +26,7 @@ from shapelint.hints import (
     UnionHint,
 )
 from shapelint.shapes import broadcast
-from shapelint.values import Axis, Const, Dict, Float, Instance, Int, Many, Shape, Tensor, Tuple, Union, Value
+from shapelint.values import Axis, Const, Dict, Float, Instance, Int, Many, Run, Shape, Tensor, Tuple, Union, Value
 
 
 class Verdict(Enum):
@@ -171,6 +171,8 @@ def _agree(a: Dim, b: Dim, a_stretches: bool = False, b_stretches: bool = False)
 
 def _agree_shapes(a: Shape, b: Shape, a_stretches: bool = False, b_stretches: bool = False) -> Verdict:
     """The same of shapes: the one that may be stretched may also have fewer axes."""
+    if Run() in (a.run, b.run):  # any axes, not even the same each time
+        return Verdict.UNDECIDED
     aligned = len(a.head) == len(b.head) and len(a.tail) == len(b.tail)
     if a.run == b.run and (a.run is None or aligned):
         if (len(a.head) < len(b.head) and not a_stretches) or (len(a.head) > len(b.head) and not b_stretches):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shapelint.dims import Dim, Symbol, anonymous, as_dim, product, substitute
@@ -307,7 +308,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A type as annotations name it: what `Float[Tensor, "b n"]` evaluates to. `type` is an annotations.Hint."""
+    """A type as annotations name it: what `Float[Tensor, "b n"]` evaluates to. `type` is a hints.TypeHint."""
 
     type: Any
 
@@ -384,7 +385,8 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
         case Unknown(), Unknown():
             return Unknown(a.dim if a.dim == b.dim else None, _join_graphs(a.graph, b.graph))
         case Tuple(), Tuple() if len(a.items) == len(b.items) and a.kind == b.kind:
-            return replace(a, items=tuple(join(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.items, b.items))))
+            items = tuple(join(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.items, b.items)))
+            return replace(a, items=items, made_by=a.made_by if a.made_by is b.made_by else None)
         case Many(), Many() if a.kind == b.kind:
             length = a.length if a.length == b.length else None
             return Many(join(a.item, b.item, scope), length, a.kind)
@@ -400,13 +402,13 @@ def _alike(a: Shape, b: Shape) -> bool:
 
 
 def _join_tensors(a: Tensor, b: Tensor, scope: object) -> Tensor:
-    def meet(index: int, x: Axis, y: Axis) -> Axis:
+    def meet(x: Axis, y: Axis) -> Axis:
         if x.size == y.size:
-            return x if x.factors == y.factors else Axis(x.size, maker=x.maker)
-        return Axis(anonymous((scope, index, x.size, y.size)))
+            return Axis(x.size, x.factors if x.factors == y.factors else (), x.maker if x.maker is y.maker else None)
+        return Axis(anonymous((scope, x.size, y.size)))  # axes that are alike on both paths stay alike
 
-    head = tuple(meet(i, x, y) for i, (x, y) in enumerate(zip(a.shape.head, b.shape.head)))
-    tail = tuple(meet(-i, x, y) for i, (x, y) in enumerate(zip(a.shape.tail, b.shape.tail)))
+    head = tuple(map(meet, a.shape.head, b.shape.head))
+    tail = tuple(map(meet, a.shape.tail, b.shape.tail))
     return Tensor(
         Shape(head, a.shape.run, tail),
         a.dtype if a.dtype == b.dtype else None,
@@ -431,14 +433,14 @@ def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:
 
 
 def _unite(a: Value, b: Value) -> Value:
-    options: list[Value] = []
-    for value in (a, b):
-        for option in value.options if isinstance(value, Union) else (value,):
-            if isinstance(option, Unknown):
-                return Unknown(graph=option.graph)
-            if option not in options:
-                options.append(option)
-    return Union(tuple(options)) if len(options) <= MOST_OPTIONS else UNKNOWN
+    distinct: list[Value] = []
+    for option in (*options(a), *options(b)):
+        if option not in distinct:
+            distinct.append(option)
+    if len(distinct) <= MOST_OPTIONS and not any(isinstance(option, Unknown) for option in distinct):
+        return Union(tuple(distinct))
+    graphs = [graph_of(option) for option in distinct if option != NONE]
+    return Unknown(graph=reduce(_join_graphs, graphs))
 
 
 def options(value: Value) -> tuple[Value, ...]:

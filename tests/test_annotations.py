@@ -306,6 +306,7 @@ def test_satisfied(parameters: list[str], returned: str, shape: Shape) -> None:
         (["b t"], "b t", Shape((), Run(), named("t").head)),
         (["*b n"], "*b", Shape((), Run("b", "g"))),
         (["*b n"], "*b", shape_of(3)),
+        (["*b n"], "*b n", Shape((), Run(), named("n").head)),
         (["n"], "n", shape_of(axis("n", "g"))),
         (["b t"], "#b #t", named("t", "b")),  # both may be 1
         (["b t"], "k+1", shape_of(5)),
@@ -327,6 +328,11 @@ def test_a_call_binds_names_to_the_callers_sizes() -> None:
     assert contradicted.verdict is Verdict.CONTRADICTED
     assert contradicted.bindings == match.bindings
     assert contradicted.reason == "its axis 1 is p, the annotation says d = q"
+
+
+def test_an_unknown_run_is_not_even_equal_to_itself() -> None:
+    unknown = Shape((), Run())
+    assert unify(parse("*b"), unknown, unify(parse("*b"), unknown).bindings).verdict is Verdict.UNDECIDED
 
 
 # Type hints.
