@@ -1,0 +1,58 @@
+"""Two operands stretch each other: (n, 1) with (n,) becomes (n, n).
+
+Reports arithmetic, comparisons, `where`, `maximum`, `clamp` bounds and `log_prob` in which a column meets a vector of
+the same length. Silent where the author asks for the table: `a[:, None] - b[None, :]`, grids, masks, a value against
+itself.
+
+Why: nothing raises. Each of the n values meets all n others, the mean of the table is a plausible number, and a
+model trained on it learns the mean of its targets.
+
+Bad:
+    import torch
+    from torch import nn
+
+    def advantage(n=32):
+        states, returns = torch.randn(n, 4), torch.randn(n)
+        critic = nn.Linear(4, 1)
+        return returns - critic(states)  # expect: SHP101
+
+Good:
+    import torch
+    from torch import nn
+
+    def advantage(n=32):
+        states, returns = torch.randn(n, 4), torch.randn(n)
+        critic = nn.Linear(4, 1)
+        return returns - critic(states).squeeze(-1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from shapelint.events import Event, Kind, Operation
+from shapelint.evidence import Table, clue, is_meant, name_of, table_of, tensors_of
+from shapelint.rule import Report
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event in events:
+        if not isinstance(event, Operation) or event.kind is not Kind.ELEMENTWISE or event.problem is not None:
+            continue
+        tables = filter(None, (table_of(a, b) for a, b in combinations(tensors_of(event), 2)))
+        table = next((table for table in tables if not is_meant(event, table)), None)
+        if table is not None:
+            clues = (clue(event, table.column, table.place), clue(event, table.vector))
+            yield Report(event, message(event, table), clues)
+
+
+def message(event: Operation, table: Table) -> str:
+    column, vector = name_of(event, table.column, "the column"), name_of(event, table.vector, "the vector")
+    meeting = "every value meets every other"
+    if not table.is_anonymous:
+        meeting = f"each of the {table.size} values meets all {table.size} others"
+    return (
+        f"{column} {table.column.shape} and {vector} {table.vector.shape} stretch each other to {table.shape}: "
+        f"{meeting}; {column} needs squeeze({table.place}) first"
+    )

@@ -1,0 +1,53 @@
+"""A loss compares shapes that do not match: (n, 1) with (n,).
+
+Reports the elementwise losses of torch and optax (mse, l1, smooth_l1, huber, binary cross entropy ...) whose input and
+target stretch each other. Silent where both sides were given their axes on purpose, as in a quantile Huber loss.
+
+Why: the loss averages over all n * n pairs of a prediction and a target. It is finite, it falls, and its minimum is
+to predict the mean target everywhere.
+
+Bad:
+    import torch
+    from torch import nn
+
+    def fit(n=32):
+        x, y = torch.randn(n, 3), torch.randn(n)
+        model, criterion = nn.Linear(3, 1), nn.MSELoss()
+        return criterion(model(x), y)  # expect: SHP102
+
+Good:
+    import torch
+    from torch import nn
+
+    def fit(n=32):
+        x, y = torch.randn(n, 3), torch.randn(n)
+        model, criterion = nn.Linear(3, 1), nn.MSELoss()
+        return criterion(model(x).squeeze(-1), y)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event, Operation
+from shapelint.evidence import clue, mismatched_loss, name_of
+from shapelint.finding import Severity
+from shapelint.rule import Report
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event in events:
+        table = mismatched_loss(event)
+        if table is None or not isinstance(event, Operation):
+            continue
+        column, vector = name_of(event, table.column, "one side"), name_of(event, table.vector, "the other")
+        outcome = f"is taken over {table.shape}, each prediction against every target"
+        if event.problem is not None:
+            outcome = "raises"
+        yield Report(
+            event,
+            f"{column} is {table.column.shape} and {vector} {table.vector.shape}: the loss {outcome}; "
+            f"give both one shape, as with squeeze({table.place})",
+            (clue(event, table.column, table.place), clue(event, table.vector)),
+            severity=Severity.ERROR if event.problem is not None else None,
+        )

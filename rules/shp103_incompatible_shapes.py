@@ -1,0 +1,41 @@
+"""The shapes can never work together.
+
+Reports operations that raise whenever they run: a broadcast of 3 with 4, a matmul whose inner sizes differ, `cat` of
+pieces that do not fit, features that are not what a Linear or a convolution expects, a view of another size.
+
+Why: it is found before the job has waited for its machine, and on branches that no test has run.
+
+Bad:
+    import torch
+    from torch import nn
+
+    def classify(images=torch.randn(8, 8, 7, 7)):
+        return nn.Linear(400, 10)(images.flatten(1))  # expect: SHP103
+
+Good:
+    import torch
+    from torch import nn
+
+    def classify(images=torch.randn(8, 8, 7, 7)):
+        return nn.Linear(8 * 7 * 7, 10)(images.flatten(1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event, Operation
+from shapelint.evidence import axis_out_of_range, clue, mismatched_loss, shortened, tensors_of
+from shapelint.finding import Severity
+from shapelint.rule import Report
+
+SEVERITY = Severity.ERROR
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event in events:
+        if not isinstance(event, Operation) or event.problem is None:
+            continue
+        if axis_out_of_range(event) is None and mismatched_loss(event) is None:
+            clues = tuple(clue(event, operand) for operand in tensors_of(event)[:3])
+            yield Report(event, f"`{shortened(event.site.text)}` can never work: {event.problem}", clues)

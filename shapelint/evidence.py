@@ -1,0 +1,246 @@
+"""What rules read off events: what a value was computed from, who made an axis, and how to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from shapelint.dims import ONE, Dim, Origin
+from shapelint.events import Event, Input, Item, Joined, Kind, Meeting, Operation
+from shapelint.rule import Clue
+from shapelint.shapes import line_up
+from shapelint.values import (
+    FALSE,
+    Int,
+    Layer,
+    Maker,
+    Method,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+    tensors_in,
+)
+
+LONGEST_NAME = 40
+MOST_STEPS = 64
+
+# Operations whose result lines up with their operands, axis by axis.
+PLACE_KEEPING = frozenset({Kind.ELEMENTWISE, Kind.CAST, Kind.NORMALISATION, Kind.AUTOGRAD})
+GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
+KEEPING_METHODS = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type"})
+
+
+def made_by(value: Value) -> Event | None:
+    """The event that made a value, past the tuple that it came in."""
+    event = maker_of(value)
+    return event.of if isinstance(event, Item) else event
+
+
+def identity(value: Value) -> object:
+    """Equal for two values only if they are one and the same at run time."""
+    match maker_of(value):
+        case None:
+            return id(value)
+        case Input(kind="attribute", name=name, source=source) if source is not None:
+            return "attribute", name, identity(source)
+        case Item(of=event, index=index):
+            return id(event), index
+        case event:
+            return id(event)
+
+
+def tensors_of(event: Operation) -> tuple[Tensor, ...]:
+    """The tensors that an operation lines up, also a distribution's parameters: Normal(mean, std).log_prob(x)."""
+    held = [v for argument in event.arguments.values() if isinstance(argument, Layer) for v in argument.config.values()]
+    return (*tensors_in(held), *event.operands)
+
+
+def feeds(value: Value) -> tuple[Value, ...]:
+    """The values that `value` was computed from element by element, so that its axes stand where theirs do."""
+    match maker_of(value):
+        case Operation(kind=kind) as event if kind in PLACE_KEEPING:
+            return tuple(v for v in event.values if isinstance(v, Tensor | Unknown | Union))
+        case Joined(options=options):
+            return options
+        case event if event is not None and isinstance(callee := getattr(event, "callee", None), Method):
+            return (callee.receiver,) if callee.name in KEEPING_METHODS else ()
+    return ()
+
+
+def elementwise_sources(value: Value) -> Iterator[Value]:
+    """`value` and all it was computed from element by element, nearest first."""
+    queue, seen = [value], {identity(value)}
+    for current in queue:
+        yield current
+        for source in feeds(current):
+            if identity(source) not in seen and len(queue) < MOST_STEPS:
+                seen.add(identity(source))
+                queue.append(source)
+
+
+def axes_of(event: Operation) -> tuple[int, ...] | None:
+    """The axes that an operation works along, as written; None where they are not known or all of them."""
+    match event.arguments.get("dim"):
+        case Int(dim=dim) if dim.value is not None:
+            return (dim.value,)
+        case Tuple(items=items):
+            found = tuple(i.dim.value for i in items if isinstance(i, Int) and i.dim.value is not None)
+            return found if found and len(found) == len(items) else None
+    return None
+
+
+def keeps_axes(event: Operation) -> bool:
+    """Whether a reduction leaves 1 in the place of what it reduces, or may."""
+    return event.arguments.get("keepdim", FALSE) != FALSE
+
+
+def axis_out_of_range(event: Operation) -> int | None:
+    """An axis that the operand does not have; None where all exist or little is known."""
+    operand, axes = event.arguments.get("x"), axes_of(event)
+    if not isinstance(operand, Tensor) or operand.shape.rank is None or axes is None:
+        return None
+    rank = max(operand.shape.rank, 1)
+    return next((axis for axis in axes if not -rank <= axis < rank), None)
+
+
+def maker_event(value: Tensor, place: int) -> Event | None:
+    """The event that put the axis of size 1 at `place` (-1 is the last one), past operations that kept it there."""
+    current: Value = value
+    for _ in range(MOST_STEPS):
+        event = made_by(current)
+        match event:
+            case Operation(kind=Kind.LAYER | Kind.CONTRACTION | Kind.CREATION | Kind.RESHAPE | Kind.REDUCTION):
+                return event
+            case Operation() | Joined():
+                before = [v for v in tensors_in(event.values) if is_one(v, place)]
+                if not before or before[0] is current:
+                    return event
+                current = before[0]
+            case _:
+                return event
+    return None
+
+
+def is_one(value: Tensor, place: int) -> bool:
+    axis = value.shape.axis(place)
+    return axis is not None and axis.size == ONE
+
+
+def name_of(event: Operation, operand: Value, fallback: str = "the operand") -> str:
+    """The author's words for an operand in backquotes, if they are short."""
+    text = event.name_of(operand, "")
+    return f"`{text}`" if 0 < len(text) <= LONGEST_NAME else fallback
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Two operands that stretch each other along one size: a column (n, 1) and a vector (n,) become (n, n).
+
+    `place` is the column's axis of size 1, from the right. `is_explicit`: the vector has an axis of size 1 of its own.
+    """
+
+    column: Tensor
+    vector: Tensor
+    place: int
+    size: Dim
+    shape: Shape
+    is_explicit: bool = False
+
+    @property
+    def is_anonymous(self) -> bool:
+        return any(symbol.origin is Origin.ANONYMOUS for symbol in self.size.symbols())
+
+    @property
+    def maker(self) -> Maker | None:
+        axis = self.column.shape.axis(self.place)
+        return axis.maker if axis is not None else None
+
+
+def table_of(a: Tensor, b: Tensor) -> Table | None:
+    """The table that two operands of one length make of each other; None where they do not, or may not."""
+    lined_up = line_up(a.shape, b.shape)
+    pairs = lined_up.pairs
+    for i, j in product(range(len(pairs)), repeat=2):
+        if not (pairs[i].stretches_left and pairs[j].stretches_right):
+            continue
+        long_left, long_right = pairs[j].left, pairs[i].right
+        if long_left is None or long_right is None or long_left.size != long_right.size:
+            continue
+        if pairs[i].left is None:
+            return Table(b, a, j - len(pairs), long_left.size, lined_up.shape)
+        return Table(a, b, i - len(pairs), long_left.size, lined_up.shape, pairs[j].right is not None)
+    return None
+
+
+def is_meant(event: Operation, table: Table) -> bool:
+    """Whether the author asked for the table: an axis inserted for it, a grid, a value against itself."""
+    if table.is_explicit:
+        return True
+    maker = maker_event(table.column, table.place)
+    if not isinstance(maker, Operation):
+        return False
+    if table.maker is Maker.KEEPDIM:  # |x|^2 + |y|^2 - 2 x.y
+        return any(
+            isinstance(e := made_by(v), Operation) and e.name == maker.name for v in elementwise_sources(table.vector)
+        )
+    if table.maker not in {Maker.INSERTED, Maker.RESHAPE}:
+        return False
+    if maker.site.text in event.site.text:
+        return True
+    before = maker.arguments.get("x", table.column)
+    return any(identity(v) == identity(before) for v in elementwise_sources(table.vector)) or (
+        is_grid(before) and is_grid(table.vector)
+    )
+
+
+def is_grid(value: Value) -> bool:
+    """Whether a value depends on nothing but arange and its like."""
+    leaves = [v for v in elementwise_sources(value) if not feeds(v)]
+    return all(isinstance(e := made_by(v), Operation) and e.name in GRIDS for v in leaves)
+
+
+MADE = {
+    Maker.LAYER: "the layer has one output",
+    Maker.KEEPDIM: "the reduction keeps the axis",
+    Maker.GATHER: "the index has one column",
+    Maker.ANNOTATION: "the annotation says 1",
+    Maker.SLICE: "the slice has length 1",
+    Maker.RESHAPE: "the reshape makes a column",
+    Maker.INSERTED: "an axis is inserted",
+    Maker.CREATED: "it is created so",
+    Maker.DATASET: "each item of the dataset is (1,)",
+}
+
+
+def clue(event: Operation, operand: Tensor, place: int | None = None) -> Clue:
+    """What an operand is and what made it so; with `place`, what made the axis of size 1 there."""
+    maker = made_by(operand) if place is None else maker_event(operand, place)
+    text = f"{name_of(event, operand)} is {operand.shape}"
+    match maker:
+        case Operation(site=site) if site is not event.site:
+            axis = operand.shape.axis(place) if place is not None else None
+            why = f", where {MADE[axis.maker]}" if axis is not None and axis.maker is not None else ""
+            return Clue(f"{text}: made by `{shortened(site.text)}`{why}", site)
+        case Input(annotation=annotation, site=site) | Meeting(annotation=annotation, site=site) if annotation:
+            return Clue(f"{text}: annotated {shortened(annotation)}", site)
+    return Clue(text, maker.site if maker is not None else None)
+
+
+def mismatched_loss(event: Event) -> Table | None:
+    """How input and target of a loss stretch each other, unless both were given their axes on purpose."""
+    if not isinstance(event, Operation) or event.kind is not Kind.LOSS:
+        return None
+    x, target = event.arguments.get("x"), event.arguments.get("target")
+    if not isinstance(x, Tensor) or not isinstance(target, Tensor):
+        return None
+    table = table_of(x, target)
+    return None if table is None or table.is_explicit and table.maker is Maker.INSERTED else table
+
+
+def shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
