@@ -84,6 +84,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Failed as error:
         print(f"shapelint: {error}", file=sys.stderr)
         return FAILED
+    except Exception as error:
+        print(f"shapelint: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        return FAILED
 
 
 def _command(arguments: list[str]) -> int:
@@ -123,6 +126,7 @@ def _explain(codes: list[str]) -> int:
 
 def _lint(options: argparse.Namespace) -> int:
     config = _config(options)
+    _load_rules()
     if "-" in options.paths:
         if options.paths != ["-"]:
             raise Failed("stdin (-) cannot be linted together with files")
@@ -142,6 +146,16 @@ def _lint(options: argparse.Namespace) -> int:
     if failures:
         return FAILED
     return FOUND if findings and not options.exit_zero else CLEAN
+
+
+def _load_rules() -> None:
+    """A package of rules that cannot be imported is one error, not one for each file."""
+    from shapelint.rule import discover
+
+    try:
+        discover()
+    except Exception as error:
+        raise Failed(f"the rules cannot be loaded: {type(error).__name__}: {error}") from None
 
 
 def _config(options: argparse.Namespace) -> Config:

@@ -74,16 +74,20 @@ def lint_text(
 def lint_module(
     module: libcst.Module, text: str, filename: str, config: Config, project: Project | None = None
 ) -> Outcome:
-    """Findings and failures of a parsed file."""
-    from shapelint.interpreter import interpret
-
-    rules = config.rules(filename)
+    """Findings and failures of a parsed file; never raises."""
     try:
-        events: Sequence[Event] = interpret(module, filename, project)
+        return _lint_module(module, text, filename, config, project)
     except RecursionError:
         return Outcome(failures=(Failure(filename, "too deeply nested to be analysed"),))
     except Exception as error:
-        return Outcome(failures=(Failure(filename, f"internal error: {_describe(error)}"),))
+        return Outcome(failures=(Failure(filename, f"internal error: {describe(error)}"),))
+
+
+def _lint_module(module: libcst.Module, text: str, filename: str, config: Config, project: Project | None) -> Outcome:
+    from shapelint.interpreter import interpret
+
+    rules = config.rules(filename)
+    events: Sequence[Event] = interpret(module, filename, project)
     failures: list[Failure] = []
     reports = [found for rule in rules for found in _reports(rule, events, filename, failures)]
     findings = list(_findings(module, filename, _settle(reports, events, module), failures))
@@ -101,8 +105,10 @@ def _reports(
     try:
         for report in rule.check(events):
             yield rule, report
+    except RecursionError:
+        failures.append(Failure(filename, f"too deeply nested for {rule.code} {rule.name}"))
     except Exception as error:
-        failures.append(Failure(filename, f"internal error: {rule.code} {rule.name}: {_describe(error)}"))
+        failures.append(Failure(filename, f"internal error: {rule.code} {rule.name}: {describe(error)}"))
 
 
 def _settle(
@@ -191,7 +197,7 @@ def _severity(rule: Rule, report: Report) -> Severity:
     return report.severity or rule.severity
 
 
-def _describe(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """An unexpected exception on one line, with the place in our own code."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
