@@ -373,7 +373,7 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
 
     `scope` identifies the meeting point: sizes that differ become unknown sizes of it.
     """
-    if a is b or (a == b and maker_of(a) is maker_of(b)):
+    if a is b or (a == b and same_value(a, b)):
         return a
     match a, b:
         case Tensor(), Tensor() if _alike(a.shape, b.shape):
