@@ -21,6 +21,7 @@ from shapelint.values import (
     Int,
     Layer,
     Many,
+    Method,
     Tensor,
     Tuple,
     Union,
@@ -325,6 +326,8 @@ def _parts(values: Iterable[Value]) -> Iterator[Value]:
                 yield from _parts(items)
             case Many(item=item):
                 yield from _parts((item,))
+            case Method(receiver=receiver):
+                yield from _parts((receiver,))
             case Union(options=options):
                 yield from _parts(options)
 

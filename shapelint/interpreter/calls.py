@@ -130,11 +130,21 @@ LIKE_RECEIVER = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bflo
 
 
 def call(frame: Frame, node: cst.Call) -> Value:
-    from shapelint.interpreter.expressions import evaluate
-
-    callee = evaluate(frame, node.func)
+    callee = evaluate_callee(frame, node.func)
     arguments = evaluated_arguments(frame, node.args)
     return frame.known(dispatch(frame, callee, arguments, node))
+
+
+def evaluate_callee(frame: Frame, node: cst.BaseExpression) -> Value:
+    """What is called; an attribute of something unknown is a method of it."""
+    from shapelint.interpreter.expressions import evaluate
+
+    if not isinstance(node, cst.Attribute):
+        return evaluate(frame, node)
+    base = evaluate(frame, node.value)
+    if isinstance(base, Unknown):
+        return Method(base, node.attr.value)
+    return frame.known(attributes.attribute_of(frame, base, node.attr.value, node))
 
 
 def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
@@ -259,6 +269,10 @@ def call_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Ca
 def call_tensor_method(
     frame: Frame, receiver: Tensor, name: str, arguments: Arguments, node: cst.Call, receiver_node: cst.CSTNode | None
 ) -> Value:
+    from shapelint.interpreter import subscripts
+
+    if name == "size" and receiver_node is not None and len(arguments.args) == 1 and not arguments.kwargs:
+        return subscripts.of_shape(frame, receiver, receiver_node, arguments.args[0])  # type: ignore[arg-type]
     for owner in owners(frame, receiver):
         result = operate(frame, f"{owner}.{name}", arguments.after(receiver, receiver_node), node)
         if result is not None:

@@ -73,6 +73,13 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             from shapelint.interpreter.contracts import subscripted
 
             return subscripted(base, index)
+        case Union(options=options) if any(isinstance(option, Tensor) for option in options):
+            tensors = tuple(option for option in options if isinstance(option, Tensor))
+            array = Union(tensors) if len(tensors) > 1 else tensors[0]
+            result = operate(
+                frame, "operator.getitem", Arguments((array, index), {}, (node.value, node.slice[0])), node
+            )
+            return UNKNOWN if result is None else result
         case Union(options=options):
             found = [item(frame, option, index, node) for option in options if option != NONE]
             result = found[0] if found else UNKNOWN
