@@ -9,14 +9,16 @@ Bad:
     import torch
     from torch import nn
 
-    def classify(images=torch.randn(8, 8, 7, 7)):
+    def classify(n=16):
+        images = torch.randn(n, 8, 7, 7)
         return nn.Linear(400, 10)(images.flatten(1))  # expect: SHP103
 
 Good:
     import torch
     from torch import nn
 
-    def classify(images=torch.randn(8, 8, 7, 7)):
+    def classify(n=16):
+        images = torch.randn(n, 8, 7, 7)
         return nn.Linear(8 * 7 * 7, 10)(images.flatten(1))
 """
 

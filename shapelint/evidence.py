@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from shapelint.dims import ONE, Dim, Origin
-from shapelint.events import Event, Input, Item, Joined, Kind, Meeting, Operation
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Operation
 from shapelint.rule import Clue
 from shapelint.shapes import line_up
 from shapelint.values import (
     FALSE,
     Int,
     Layer,
+    Library,
     Maker,
     Method,
     Shape,
@@ -61,15 +62,38 @@ def tensors_of(event: Operation) -> tuple[Tensor, ...]:
 
 
 def feeds(value: Value) -> tuple[Value, ...]:
-    """The values that `value` was computed from element by element, so that its axes stand where theirs do."""
+    """The values that `value` was computed from element by element, so that its axes stand where theirs do.
+
+    Not those that may have been spread over a table: beside them stands a tensor that may have more axes.
+    """
     match maker_of(value):
         case Operation(kind=kind) as event if kind in PLACE_KEEPING:
-            return tuple(v for v in event.values if isinstance(v, Tensor | Unknown | Union))
+            operands = [v for v in event.values if isinstance(v, Tensor | Unknown | Union)]
+            return tuple(v for v in operands if all(w is v or fits_into(w, v) for w in operands))
         case Joined(options=options):
             return options
         case event if event is not None and isinstance(callee := getattr(event, "callee", None), Method):
             return (callee.receiver,) if callee.name in KEEPING_METHODS else ()
     return ()
+
+
+def fits_into(value: Value, other: Value) -> bool:
+    """Whether `value` adds no axes to `other`: it has no more of them, or is a statistic of something."""
+    if not isinstance(value, Tensor) or not isinstance(other, Tensor | Unknown):
+        return isinstance(value, Unknown)
+    axes = other.shape.least_rank if isinstance(other, Tensor) else 0
+    return (value.shape.rank is not None and value.shape.rank <= axes) or is_statistic(value)
+
+
+def is_statistic(value: Value, depth: int = 0) -> bool:
+    """A reduction, or an elementwise function of reductions."""
+    event = made_by(value)
+    if not isinstance(event, Operation) or depth > 8:
+        return False
+    if event.kind is Kind.REDUCTION:
+        return True
+    operands = [operand for operand in event.operands if operand.shape.rank != 0]
+    return event.kind in PLACE_KEEPING and bool(operands) and all(is_statistic(v, depth + 1) for v in operands)
 
 
 def elementwise_sources(value: Value) -> Iterator[Value]:
@@ -239,8 +263,80 @@ def mismatched_loss(event: Event) -> Table | None:
     if not isinstance(x, Tensor) or not isinstance(target, Tensor):
         return None
     table = table_of(x, target)
-    return None if table is None or table.is_explicit and table.maker is Maker.INSERTED else table
+    return None if table is None or (table.is_explicit and table.maker is Maker.INSERTED) else table
 
 
 def shortened(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
+    """The keepdim-less reductions that `value` is made of, element by element; none where a full tensor is mixed in.
+
+    `x.sum(1).clamp(min=1)`, `x.max(1).values`, `std + eps`, `mean.expand_as(x)`.
+    """
+    maker, event = maker_of(value), made_by(value)
+    if not isinstance(event, Operation) or depth > 8:
+        return ()
+    if event.kind is Kind.REDUCTION:
+        is_index = event.name.startswith("arg") or (
+            isinstance(maker, Item) and maker.index == 1 and event.name in PAIRS
+        )
+        return () if is_index or keeps_axes(event) or axes_of(event) is None else (event,)
+    if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"}:
+        return ()
+    operands = event.operands[:1] if event.name == "expand_as" else event.operands
+    found = [reductions_behind(operand, depth + 1) for operand in operands if operand.shape.rank != 0]
+    return tuple(r for reductions in found for r in reductions) if all(found) else ()
+
+
+PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue"})  # values and indices
+
+
+def is_misplaced(event: Operation, least_rank: int) -> bool:
+    """Whether a reduction without keepdim moves an axis away from where its source has it.
+
+    `least_rank` is how many axes the source has at least. An axis of size 1 does no harm anywhere.
+    """
+    axes, source = axes_of(event), event.arguments.get("x")
+    if axes is None or not isinstance(source, Tensor):
+        return False
+    rank = source.shape.rank
+    if rank is not None:
+        axes = tuple(axis + rank if axis < 0 else axis for axis in axes)
+    if all(axis >= 0 for axis in axes):
+        before = set(range(max(axes))) - set(axes)
+    elif all(axis < 0 for axis in axes):
+        before = set(range(-least_rank, max(axes))) - set(axes)
+    else:
+        return False
+    return any(not is_one(source, index) for index in before)
+
+
+def least_ranks(events: Iterable[Event]) -> dict[object, int]:
+    """How many axes each value has at least, by what is known of it anywhere: later uses count as well."""
+    ranks: dict[object, int] = {}
+    for event in events:
+        if not isinstance(event, Operation):
+            continue
+        for operand in event.operands:
+            least = operand.shape.least_rank
+            if event.kind is Kind.REDUCTION and keeps_axes(event) and axes_of(event) is not None:
+                least = max(least, 2)  # nobody keeps the axis of a vector
+            ranks[identity(operand)] = max(least, ranks.get(identity(operand), 0))
+    return ranks
+
+
+def works_by_label(events: Iterable[Event]) -> bool:
+    """Whether pandas, xarray or scipy's sparse matrices are about: their reductions align otherwise."""
+    for event in events:
+        match event:
+            case Call(callee=Library(name=name)) if name.startswith(BY_LABEL):
+                return True
+            case Input(annotation=annotation) if any(word in annotation for word in LABELLED):
+                return True
+    return False
+
+
+BY_LABEL = ("pandas.", "xarray.", "polars.", "scipy.sparse", "numpy.matrix", "numpy.asmatrix")
+LABELLED = ("DataFrame", "Series", "DataArray", "csr_", "csc_", "spmatrix", "sparray", "np.matrix")

@@ -1,0 +1,51 @@
+"""A value has a shape that its annotation rules out.
+
+Reports returns, arguments and annotated assignments whose inferred shape can never satisfy the jaxtyping annotation:
+another rank, another constant, or axes in another order than the names that are already bound.
+
+Why: the annotation is what callers read. Without a run-time checker nothing holds it against the value, and a table
+that happens to be square lets it pass even there.
+
+Bad:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    def centre(x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        return x.mean(dim=1)  # expect: SHP203
+
+Good:
+    from jaxtyping import Float
+    from torch import Tensor
+
+    def centre(x: Float[Tensor, "b t d"]) -> Float[Tensor, "b d"]:
+        return x.mean(dim=1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event, Meeting
+from shapelint.evidence import made_by, shortened
+from shapelint.finding import Severity
+from shapelint.rule import Clue, Report
+from shapelint.values import Tensor
+
+SEVERITY = Severity.ERROR
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event in events:
+        if not isinstance(event, Meeting) or event.contradiction is None:
+            continue
+        match event.place:
+            case "return":
+                what = f"`{event.function}` returns"
+            case "argument":
+                what = f"argument `{event.name}` of `{event.function}` is given"
+            case _:
+                what = f"`{event.name}` is given"
+        shape = f" {event.value.shape}" if isinstance(event.value, Tensor) else ""
+        maker = made_by(event.value)
+        clues = (Clue(f"made{shape or ' here'} by `{shortened(maker.site.text)}`", maker.site),) if maker else ()
+        yield Report(event, f"{what}{shape}, declared {event.annotation}: {event.contradiction}", clues)
