@@ -294,6 +294,9 @@ torch.masked_fill(t(5, 7), t(5, 1) > 0.5, 1.0)
 torch.add(t(5, 7), t(7), alpha=2)
 torch.add(input=t(5, 7), other=t(7))
 torch.div(t(5, 7), t(7), rounding_mode='floor')
+torch.div(t(5, 7, dt='int64'), 2, rounding_mode='floor')
+torch.div(t(5, 7, dt='int64'), 2)
+F.tanhshrink(t(5, 7, dt='int64'))
 np.add(n(5, 7), n(7), out=n(5, 7))
 np.maximum(n(5, 7), 0)
 np.power(n(5, 7), 2)
@@ -372,6 +375,8 @@ lax.cumsum(j(5, 7), 1)
 torch.diff(t(5, 7))
 torch.diff(t(5, 7), dim=0)
 np.diff(n(5, 7))
+np.diff(n(5, 7), prepend=n(5, 1))
+torch.diff(t(5, 7), dim=0, append=t(11, 7))
 np.diff(n(5, 7), 2, axis=0)
 jnp.diff(j(5, 7), axis=0)
 n(5, 7).cumsum(1)
@@ -488,6 +493,7 @@ torch.full((5, 7), 3)
 torch.full((5, 7), 0.5)
 torch.full((5, 7), 0.5, dtype=torch.float16)
 torch.full(size=(5,), fill_value=True)
+torch.randint_like(t(5, 7), 3)
 torch.zeros_like(t(5, 7, dt='float16'))
 torch.ones_like(t(5, 7), dtype=torch.bool)
 torch.full_like(t(5, 7), 0.5)
@@ -877,6 +883,11 @@ def test_operands_graphs_combine(left: Graph, right: Graph, expected: Graph) -> 
 )
 def test_effect_on_the_graph(name: str, before: Graph, after: Graph) -> None:
     assert call(name, tensor(graph=before)).graph == after
+
+
+def test_created_with_a_gradient_is_a_leaf() -> None:
+    assert call("torch.randn", Int(N), requires_grad=Const(True)).graph == LEAF
+    assert call("torch.randn", Int(N)).graph == CONSTANT
 
 
 def test_list_of_tensors_rebuilt_loses_the_graph() -> None:

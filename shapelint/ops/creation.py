@@ -63,11 +63,13 @@ def eye(n: Value, m: Value = NONE) -> Shape:
     return shape_of(rows, rows if is_none(m) else size_or_any(m), maker=Maker.CREATED)
 
 
-def arange(start: Value = NONE, end: Value = NONE, step: Value = NONE) -> Shape:
+def arange(start: Value = NONE, end: Value = NONE, step: Value = NONE, dtype: Value = NONE) -> Shape:
     """(ceil((end - start) / step),)"""
     if is_none(end):
         start, end = NONE, start
     start = Int(as_dim(0)) if is_none(start) else start
+    if not is_none(dtype) and any(isinstance(bound, Float) for bound in (start, end, step)):
+        return shape_of(size_or_any(Unknown()))  # torch rounds the bounds to a whole dtype first
     return shape_of(_steps(start, end, Int(as_dim(1)) if is_none(step) else step), maker=Maker.CREATED)
 
 

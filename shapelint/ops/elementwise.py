@@ -7,7 +7,7 @@ from functools import reduce
 
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
-from shapelint.ops.dtypes import promote_of, unknown_dtype
+from shapelint.ops.dtypes import promote_of, result_dtype, unknown_dtype
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, ShapeError, Unknowable, integer, is_none, sizes, tensor
 from shapelint.shapes import line_up
 from shapelint.values import NONE, UNKNOWN, Axis, Int, Shape, Tensor, Tuple, Value, tensors_in
@@ -93,6 +93,11 @@ def overwritten(x: Value, value: Value = NONE) -> Shape:
     return broadcast_all(*shapes) if isinstance(value, Tensor) else shapes[0]
 
 
+def prelu(x: Value, weight: Value) -> Shape:
+    """The shape of x; there is one weight, or one for each channel."""
+    return tensor(x).shape
+
+
 def glu(x: Value, dim: Value = NONE) -> Shape:
     """(…, 2n, …) -> (…, n, …)"""
     axis = -1 if is_none(dim) else integer(dim)
@@ -115,6 +120,12 @@ def broadcast_shapes(shapes: Value) -> Value:
     if shape.rank is None:
         raise Unknowable("rank not known")
     return Tuple(tuple(Int(size) for size in shape.sizes), "size")
+
+
+def quotient_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """A division's dtype; rounded it stays whole."""
+    rounded = not is_none(bound.get("rounding_mode", NONE))
+    return result_dtype("promote" if rounded else "quotient", bound, library)
 
 
 def spelled(table: Iterable[str], operands: str, places: Mapping[str, tuple[str, str]] = PLACES) -> Iterator[str]:
@@ -171,7 +182,6 @@ ARITHMETIC: tuple[Row, ...] = (
     ("gcd", "torch np jnp"),
     ("lcm", "torch np jnp"),
     ("nextafter", "torch np jnp lax"),
-    ("prelu", "F torch"),
 )
 QUOTIENTS: tuple[Row, ...] = (
     ("div", "torch torch.true_divide torch.divide np.divide np.true_divide jnp.divide jnp.true_divide"),
@@ -260,12 +270,12 @@ SAME_FUNCTIONS: tuple[Row, ...] = (
     ("hardswish", "F jnn.hard_silu jnn.hard_swish"),
     ("hardshrink", "F torch"),
     ("softshrink", "F"),
-    ("tanhshrink", "F"),
     ("threshold", "F torch"),
     ("rrelu", "F torch"),
     ("dropout", "F torch F.dropout1d F.dropout2d F.dropout3d F.alpha_dropout F.feature_alpha_dropout"),
 )
 ACTIVATIONS: tuple[Row, ...] = (
+    ("tanhshrink", "F"),
     ("leaky_relu", "F jnn"),
     ("elu", "F jnn"),
     ("selu", "F jnn torch"),
@@ -322,7 +332,7 @@ AUGMENTED_OPERATORS: Mapping[str, str] = {
 
 OPS: tuple[Op, ...] = (
     *rows(ARITHMETIC, binary, "x, y"),
-    *rows(QUOTIENTS, binary, "x, y", "quotient"),
+    *rows(QUOTIENTS, binary, "x, y", quotient_dtype),
     *rows(FLOAT_PAIRS, binary, "x, y", "floats"),
     *rows(COMPARISONS, binary, "x, y", "bool", NO_GRAPH),
     *rows(PREDICATES, unary, "x", "bool", NO_GRAPH),
@@ -352,6 +362,7 @@ OPS: tuple[Op, ...] = (
     Op("clamp", clamp, ("numpy.ndarray.clip(x, min, max, out)",), Kind.ELEMENTWISE, promote_of("x", "min", "max")),
     Op("pow", binary, ("torch.float_power(x, y)", "numpy.float_power(x, y)"), Kind.ELEMENTWISE, unknown_dtype),
     Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, unknown_dtype),
+    *rows((("prelu", "F torch"),), prelu, "x, weight", "same"),
     Op("glu", glu, ("torch.nn.functional.glu(x, dim)", "jax.nn.glu(x, axis)"), Kind.ELEMENTWISE, "same"),
     Op("copy_", overwritten, ("torch.Tensor.copy_(x, value, non_blocking)",), Kind.ELEMENTWISE, "same"),
     Op("fill_", overwritten, ("torch.Tensor.fill_(x, value)",), Kind.ELEMENTWISE, "same"),

@@ -52,10 +52,17 @@ def diff(
     append: Value = NONE,
 ) -> Shape:
     """(…, k, …) -> (…, k - n, …)"""
-    if not is_none(prepend) or not is_none(append):
-        raise Unknowable("longer by what is put before and after")
-    order = integer(n)
-    return edited(tensor(x).shape, (integer(dim),), lambda axis: (Axis(axis.size - order) if order else axis,))
+    index, order = integer(dim), integer(n)
+    if order == 0:
+        return tensor(x).shape
+    added = as_dim(0)
+    for extra in (prepend, append):
+        if not is_none(extra):
+            axis = tensor(extra).shape.axis(index)
+            if axis is None:
+                raise Unknowable("what is put before or after has another rank")
+            added = added + axis.size
+    return edited(tensor(x).shape, (index,), lambda axis: (Axis(axis.size + added - order),))
 
 
 def row(name: str, *spellings: str, dtype: str = "float") -> Op:

@@ -89,9 +89,9 @@ def numpy_unique(
 
 def nonzero(x: Value, as_tuple: Value = FALSE) -> Result:
     """(…rank axes) -> (k, rank), or one (k,) for each axis."""
-    if flag(as_tuple):
-        return nonzero_tuple(x)
-    return argwhere(x)
+    if not flag(as_tuple):
+        return argwhere(x)
+    return nonzero_tuple(x) or (flatnonzero(x),)
 
 
 def argwhere(x: Value) -> Shape:

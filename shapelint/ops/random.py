@@ -54,7 +54,7 @@ def permuted(n: Value) -> Shape:
 
 def torch_normal(mean: Value, std: Value = NONE, shape: Value = NONE) -> Shape:
     """torch.normal: of a size, or of the shape of its parameters."""
-    if not is_none(shape):
+    if not is_none(shape) and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         return sizes(shape, Maker.CREATED)
     return broadcast_all(*(tensor(v).shape for v in (mean, std) if not is_none(v)))
 
@@ -236,7 +236,7 @@ OPS: tuple[Op, ...] = (
     row("rand", filled, f"torch.rand(*size, {TORCH}, generator)"),
     row("randn", filled, f"torch.randn(*size, {TORCH}, generator)"),
     *(row(f"{n}_like", like, f"torch.{n}_like(input, {TORCH})", dtype="same") for n in ("rand", "randn")),
-    row("randint_like", like, f"torch.randint_like(input, low, high, {TORCH})", dtype="same"),
+    row("randint_like", like, f"torch.randint_like(input, option, option2, {TORCH})", dtype="same"),
     row("randint", torch_randint, f"torch.randint(low, high, size, {TORCH}, generator)", dtype="index"),
     row("randperm", permuted, f"torch.randperm(n, {TORCH}, generator)", dtype="index"),
     row(

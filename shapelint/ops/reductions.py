@@ -18,7 +18,6 @@ from shapelint.ops.op import (
     Result,
     Unknowable,
     flag,
-    integers,
     is_none,
     tensor,
     unknown_shape,
@@ -111,21 +110,9 @@ def quantile(x: Value, q: Value, dim: Value = NONE, keepdim: Value = FALSE) -> S
     return Shape(levels.head + rest.head, rest.run, rest.tail)
 
 
-def trace(x: Value) -> Shape:
-    """(n, m) -> ()"""
-    if tensor(x).shape.rank != 2:
-        raise Unknowable("axes beyond two are kept by numpy")
-    return Shape()
-
-
 def dist(x: Value, y: Value) -> Shape:
     binary(x, y)
     return Shape()
-
-
-def cosine_similarity(x: Value, y: Value, dim: Value = Int(as_dim(1))) -> Shape:  # noqa: B008
-    """(…, n, …), (…, n, …) -> (…): broadcast, then reduced."""
-    return reduced(binary(x, y), integers(dim), False)
 
 
 def average(
@@ -234,7 +221,5 @@ OPS: tuple[Op, ...] = (
         row("quantile", quantile, *both(name, "q, axis, out, overwrite_input, method, keepdims"), dtype=unknown_dtype)
         for name in ("quantile", "nanquantile", "percentile", "nanpercentile")
     ),
-    row("trace", trace, "torch.trace", *both("trace", "offset, axis1, axis2"), dtype="total"),
     row("dist", dist, "torch.dist y, p", dtype="promote"),
-    row("cosine_similarity", cosine_similarity, "F.cosine_similarity y, dim, eps", dtype="promote"),
 )
