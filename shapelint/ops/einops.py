@@ -17,6 +17,7 @@ from shapelint.shapes import never_equal
 from shapelint.values import Axis, Const, Dict, Int, Maker, Shape, Tuple, Value
 
 Group = tuple[str, ...]  # the names of one axis; none for an axis of 1
+BARE: Group = ("...",)  # an ellipsis as axes of its own; in parentheses it is ELLIPSIS among the names
 TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|…|\w+|\S)")
 
 
@@ -29,12 +30,12 @@ class Side:
 
     @property
     def names(self) -> list[str]:
-        return [name for group in self.groups for name in group]
+        return [ELLIPSIS if group == BARE else name for group in self.groups for name in group]
 
     @property
     def ellipsis(self) -> int | None:
         """Where the ellipsis stands as axes of its own."""
-        return self.groups.index((ELLIPSIS,)) if (ELLIPSIS,) in self.groups else None
+        return self.groups.index(BARE) if BARE in self.groups else None
 
 
 def parse(text: str) -> tuple[Side, Side]:
@@ -57,9 +58,9 @@ def _side(text: str) -> Side:
             groups.append(tuple(inside))
             inside = None
         else:
-            name = ELLIPSIS if token == "..." else f"{token} {position}" if token.isdigit() else token
+            name = f"{token} {position}" if token.isdigit() else token.replace("...", ELLIPSIS)
             if inside is None:
-                groups.append(() if token == "1" else (name,))
+                groups.append(() if token == "1" else BARE if name == ELLIPSIS else (name,))
             elif token != "1":
                 inside.append(name)
     side = Side(text.strip(), tuple(groups))
@@ -97,7 +98,7 @@ class Bound:
 def bind(shape: Shape, side: Side, sizes: Mapping[str, Dim], text: str) -> Bound:
     """Names get their axes; ShapeError where the shape can never be what the side says."""
     scope = (text, object())
-    names = [group[0] if len(group) == 1 else "" for group in side.groups if group != (ELLIPSIS,)]
+    names = [group[0] if len(group) == 1 else "" for group in side.groups if group != BARE]
     at = side.ellipsis
     back: tuple[Axis, ...] = ()
     try:
@@ -105,7 +106,7 @@ def bind(shape: Shape, side: Side, sizes: Mapping[str, Dim], text: str) -> Bound
             front, middle = with_rank(shape, len(names), names, scope).head, Shape()
         else:
             front, middle, back = ends(shape, at, len(names) - at, names, scope)
-        groups = (group for group in side.groups if group != (ELLIPSIS,))
+        groups = (group for group in side.groups if group != BARE)
         axes = {n: a for group, axis in zip(groups, (*front, *back)) for n, a in _split(group, axis, sizes)}
     except ShapeError as error:
         raise ShapeError(f"{side.text!r} of {text!r}: {error}") from None
@@ -131,7 +132,7 @@ def place(side: Side, bound: Bound, new: Mapping[str, Dim]) -> Shape:
     """The shape that the right side of a pattern makes of bound axes; `new` has the sizes of repeated ones."""
     result = Shape()
     for group in side.groups:
-        if group == (ELLIPSIS,):
+        if group == BARE:
             result = Shape((*result.head, *bound.middle.head), bound.middle.run, bound.middle.tail)
         else:
             result = joined((), result, (_merge(group, bound, new),))

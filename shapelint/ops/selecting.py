@@ -273,12 +273,16 @@ OPS: tuple[Op, ...] = (
         "numpy.diagflat(v: x, k: offset)",
         "jax.numpy.diagflat(v: x, k: offset)",
     ),
-    _op("trace", torch_trace, "torch.trace(input)"),
-    _op(
+    Op("trace", torch_trace, ("torch.trace(input)",), Kind.REDUCTION, "total"),
+    Op(
         "trace",
         trace,
-        "numpy.trace(a, offset, axis1: first, axis2: second)",
-        "jax.numpy.trace(a, offset, axis1: first, axis2: second)",
+        (
+            "numpy.trace(a, offset, axis1: first, axis2: second)",
+            "jax.numpy.trace(a, offset, axis1: first, axis2: second)",
+        ),
+        Kind.REDUCTION,
+        "total",
     ),
     _op("dynamic_slice", dynamic_slice, "jax.lax.dynamic_slice(operand, start_indices, slice_sizes)"),
     _op(
