@@ -48,4 +48,6 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         shape = f" {event.value.shape}" if isinstance(event.value, Tensor) else ""
         maker = made_by(event.value)
         clues = (Clue(f"made{shape or ' here'} by `{shortened(maker.site.text)}`", maker.site),) if maker else ()
-        yield Report(event, f"{what}{shape}, declared {event.annotation}: {event.contradiction}", clues)
+        # What the function makes of a wrong argument is a consequence of the argument.
+        cause = maker if maker is not None and event.place == "argument" else event
+        yield Report(cause, f"{what}{shape}, declared {event.annotation}: {event.contradiction}", clues, event.site)

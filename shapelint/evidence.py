@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Operation
@@ -12,6 +12,7 @@ from shapelint.rule import Clue
 from shapelint.shapes import line_up
 from shapelint.values import (
     FALSE,
+    Axis,
     Int,
     Layer,
     Library,
@@ -340,3 +341,38 @@ def works_by_label(events: Iterable[Event]) -> bool:
 
 BY_LABEL = ("pandas.", "xarray.", "polars.", "scipy.sparse", "numpy.matrix", "numpy.asmatrix")
 LABELLED = ("DataFrame", "Series", "DataArray", "csr_", "csc_", "spmatrix", "sparray", "np.matrix")
+
+
+@dataclass(frozen=True, slots=True)
+class Facing:
+    """Two axes of two operands that must have one size."""
+
+    left: Axis
+    right: Axis
+    first: Tensor
+    second: Tensor
+
+
+def faced(event: Operation) -> Iterator[Facing]:
+    """The axes that an operation lines up: by broadcasting, by joining, or because it sums over both."""
+    for first, second in combinations(tensors_of(event), 2):
+        match event.kind:
+            case Kind.ELEMENTWISE | Kind.LOSS if event.kind is Kind.ELEMENTWISE or event.name.endswith("_loss"):
+                pairs = [(pair.left, pair.right) for pair in line_up(first.shape, second.shape).pairs]
+            case Kind.CONTRACTION if event.name == "matmul":
+                pairs = [(first.shape.axis(-1), second.shape.axis(-2 if second.shape.rank != 1 else -1))]
+            case Kind.JOINING if event.name in {"cat", "stack"}:
+                pairs = _beside(event, first, second)
+            case _:
+                return
+        yield from (Facing(a, b, first, second) for a, b in pairs if a is not None and b is not None)
+
+
+def _beside(event: Operation, first: Tensor, second: Tensor) -> list[tuple[Axis | None, Axis | None]]:
+    """The axes of two pieces that are joined, without the one along which they are."""
+    rank = first.shape.rank
+    if rank is None or rank != second.shape.rank:
+        return []
+    along = axes_of(event) or (0,)
+    kept = range(rank) if event.name == "stack" else set(range(rank)) - {axis % rank for axis in along}
+    return [(first.shape.head[index], second.shape.head[index]) for index in kept]
