@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from itertools import count
 from math import prod
 
 
@@ -27,6 +28,29 @@ class Origin(Enum):
     ANONYMOUS = "anonymous"  # not known, but equal to itself
 
 
+class Token(int):
+    """Stands for a scope; equal scopes have one token. Scopes nest without bound, numbers do not."""
+
+
+_TOKENS: dict[object, Token] = {}
+_next_token = count(1)
+
+
+def token(scope: object) -> Token | None:
+    """The token of a scope, in the order in which scopes are met, alike in every run."""
+    if scope is None or isinstance(scope, Token):
+        return scope
+    known = _TOKENS.get(scope)
+    if known is None:
+        known = _TOKENS[scope] = Token(next(_next_token))
+    return known
+
+
+def forget_scopes() -> None:
+    """Drop what scopes stand for, so that the analysis of many files does not keep them all; tokens stay unique."""
+    _TOKENS.clear()
+
+
 @dataclass(frozen=True, slots=True)
 class Symbol:
     """One unknown size. `scope` tells apart equal names of different functions, tensors or classes.
@@ -39,8 +63,12 @@ class Symbol:
     name: str
     origin: Origin
     scope: object = None
-    derivation: Derivation | None = None
+    derivation: Derivation | None = field(default=None, compare=False)
     default: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        scope = self.scope if self.derivation is None else self.derivation
+        object.__setattr__(self, "scope", token(scope))
 
     def __repr__(self) -> str:
         return self.name
@@ -354,12 +382,8 @@ def _without(factors: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-_SERIALS: dict[object, int] = {None: 0}  # tells scopes apart in the order they were met, alike in every run
-
-
 def _symbol_key(symbol: Symbol) -> tuple[str, str, int]:
-    identity = symbol.derivation or symbol.scope  # `n // 2` has no scope, but its n has
-    return symbol.name, symbol.origin.value, _SERIALS.setdefault(identity, len(_SERIALS))
+    return symbol.name, symbol.origin.value, symbol.scope or 0  # type: ignore[return-value]
 
 
 def _dim_key(dim: Dim) -> list[tuple[list[tuple[str, str, int]], int]]:
@@ -374,7 +398,15 @@ def _common_origin(operands: Iterable[Dim]) -> Origin:
     return Origin.SIZE
 
 
+MOST_NAMED = 60  # characters; what is longer helps nobody
+
+
 def _derived_name(derivation: Derivation) -> str:
+    name = _spelled(derivation)
+    return name if len(name) <= MOST_NAMED else f"{derivation.function}(...)"
+
+
+def _spelled(derivation: Derivation) -> str:
     function, operands = derivation.function, derivation.operands
     if function in {"//", "%", "**"}:
         left, right = (f"({o})" if len(o.terms) > 1 else str(o) for o in operands)

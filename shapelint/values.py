@@ -12,7 +12,7 @@ from enum import Enum
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shapelint.dims import Dim, Symbol, anonymous, as_dim, product, substitute
+from shapelint.dims import Dim, Symbol, anonymous, as_dim, product, substitute, token
 
 if TYPE_CHECKING:
     from shapelint.events import Event
@@ -54,6 +54,9 @@ class Run:
 
     name: str = ""
     scope: object = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scope", token(self.scope))
 
     def __str__(self) -> str:
         return f"*{self.name}" if self.name else "..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shapelint.dims import forget_scopes
 from shapelint.events import Event
 from shapelint.interpreter.classes import copied, typical_instance
 from shapelint.interpreter.frame import CALLS_PER_FUNCTION, Frame, Project, Run, root_scope
@@ -21,6 +22,7 @@ def interpret(module: cst.Module, filename: str, project: Project | None = None)
     The top level is executed first, then every function on its own, in the order of definition, with what
     its annotations say of the parameters. Any syntax that libcst parses gives at worst unknown values.
     """
+    forget_scopes()
     run = Run(module, filename, project)
     scope = Scope({}, root_scope())
     scope.origin = (module, filename)

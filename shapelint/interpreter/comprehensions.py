@@ -51,8 +51,8 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
             result = operate(frame, "operator.getitem", Arguments((value, index), {}, (node, None)), node)
             return UNKNOWN if result is None else result
         case Layer():
-            element = iterate_layer(value)
-            return frame.unknown("item", node, "iteration", value) if element is None else element
+            found = iterate_layer(value)
+            return frame.unknown("item", node, "iteration", value) if found is None else found
         case Instance():
             return of_instance(frame, value, node)
         case Union(options=options):

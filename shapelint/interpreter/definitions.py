@@ -33,13 +33,14 @@ def function(frame: Frame, node: cst.FunctionDef) -> None:
 
     name = node.name.value
     made = Function(name, node, frame.scope)
-    made.scope = frame.scope
     value: Value = made
     decorators = [evaluate(frame, decorator.decorator) for decorator in node.decorators]
     for decorator in reversed(decorators):
         value = decorated(frame, decorator, value, node)
     frame.scope.names[name] = value
-    frame.run.pending.append(made)
+    if id(node) not in frame.run.defined:  # a nested function is defined anew each time its function runs
+        frame.run.defined.add(id(node))
+        frame.run.pending.append(made)
     declare(frame, node, "method" if frame.scope.is_class else "function", list(annotations_of(frame, node)))
 
 

@@ -34,6 +34,7 @@ class Run:
     project: Project | None = None
     events: list[Event] = field(default_factory=list)
     pending: list[Function] = field(default_factory=list)  # defined, not yet evaluated on their own
+    defined: set[int] = field(default_factory=set)  # syntax nodes of what was ever pending
     memo: dict[object, Value] = field(default_factory=dict)
     instances: dict[Class, Instance] = field(default_factory=dict)
     modules: dict[str, Scope] = field(default_factory=dict)  # imported project files by file name
