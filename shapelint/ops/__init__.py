@@ -34,6 +34,7 @@ from shapelint.ops import (
     reductions,
     reshaping,
     selecting,
+    splitting,
     stretching,
 )
 from shapelint.ops.calls import attach, attribute, bind_inputs, bind_receiver, construct
@@ -44,7 +45,7 @@ from shapelint.values import UNKNOWN, Layer, Unknown, Value
 
 TOPICS = (
     *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
-    *(reshaping, layout, stretching, joining, indexing, selecting, contractions, linalg, einops),
+    *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
 )
 

@@ -172,7 +172,8 @@ def tensordot(x: Value, y: Value, dim: Value = NONE) -> Shape:
     if len(left) != len(right):
         raise ShapeError(f"{len(left)} axes of {a} are contracted with {len(right)} of {b}")
     for i, j in zip(left, right):
-        contract(a, b, a.head[i], b.head[j])
+        if ONE not in (a.head[i].size, b.head[j].size):  # torch stretches a size of 1
+            contract(a, b, a.head[i], b.head[j])
     return Shape(_without(a.head, left) + _without(b.head, right))
 
 
@@ -320,7 +321,7 @@ OPS: tuple[Op, ...] = (
         "numpy.cross(a, b, axisa, axisb, axisc, axis)",
         "jax.numpy.cross(a, b, axisa, axisb, axisc, axis)",
     ),
-    _op("cdist", cdist, "torch.cdist(x1, x2, p)"),
+    _op("cdist", cdist, "torch.cdist(x1, x2, p, compute_mode)"),
     _op(
         "scaled_dot_product_attention",
         attention,

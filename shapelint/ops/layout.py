@@ -19,6 +19,8 @@ def squeeze(x: Value, dim: Value = NONE) -> Shape:
     """Without the axes of size 1, or those of `dim` that are 1. A named size counts as generic: it stays."""
     shape = tensor(x).shape
     axes = axes_argument(dim)
+    if shape.rank == 0:
+        return shape
     return _squeeze_all(shape) if axes is None else _squeeze_some(shape, axes)
 
 
@@ -220,7 +222,7 @@ def rollaxis(x: Value, dim: Value, start: Value = NONE) -> Shape:
 def same(x: Value, dim: Value = NONE) -> Shape:
     """The shape of x; flip, roll and tril only move values."""
     shape = tensor(x).shape
-    for index in axes_argument(dim) or ():
+    for index in () if is_none(dim) else integers(dim):
         check_axis(shape, index)
     return shape
 

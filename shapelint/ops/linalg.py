@@ -5,10 +5,10 @@ from __future__ import annotations
 from shapelint.dims import ONE
 from shapelint.events import Kind
 from shapelint.ops.elementwise import broadcast_all
-from shapelint.ops.indexing import least
 from shapelint.ops.layout import matrices
 from shapelint.ops.op import GraphEffect, Named, Op, Part, ShapeError, Unknowable, flag, integer, is_none, tensor
 from shapelint.ops.runs import ends, hidden, joined
+from shapelint.ops.slices import least
 from shapelint.shapes import never_equal
 from shapelint.values import NONE, Axis, Const, Shape, Value
 
@@ -75,8 +75,10 @@ def _solved(x: Value, y: Value, vector: bool) -> Shape:
     return joined((), broadcast_all(batch, others), right)
 
 
-def triangular(x: Value, y: Value) -> Shape:
-    """jax.scipy and torch: (…, n, n), (…, n, k) -> (…, n, k)"""
+def triangular(x: Value, y: Value, left: Value = NONE) -> Shape:
+    """(…, n, n), (…, n, k) -> (…, n, k)"""
+    if not is_none(left) and not flag(left):
+        raise Unknowable("a solution from the right")
     return solve(x, y)
 
 
@@ -176,7 +178,7 @@ def lstsq(x: Value, y: Value) -> Named:
         raise ShapeError(f"{a} with {b}: {n} equations, {right[0]} right sides")
     solution = joined((), broadcast_all(batch, others), (m, *right[1:]))
     unknown = hidden(Shape(), "residuals", object())
-    return _named("solution residuals rank singular_values", solution, unknown, Part(batch, "int"), unknown)
+    return _named("solution residuals rank singular_values", solution, unknown, unknown, unknown)
 
 
 def power(x: Value, n: Value) -> Shape:
@@ -186,6 +188,8 @@ def power(x: Value, n: Value) -> Shape:
 
 def vander(x: Value, n: Value = NONE) -> Shape:
     """(…, n) -> (…, n, N)"""
+    if tensor(x).shape.rank == 0:
+        raise Unknowable("a scalar")
     _, batch, (axis,) = ends(tensor(x).shape, 0, 1)
     columns = axis if is_none(n) else Axis(ONE * integer(n))
     return joined((), batch, (axis, columns))
@@ -209,7 +213,7 @@ OPS: tuple[Op, ...] = (
     _everywhere("det", scalar, "a", "torch.det(input)", "jax.scipy.linalg.det(a)"),
     _everywhere("slogdet", slogdet, "a", "torch.slogdet(input)"),
     _op("logdet", scalar, "torch.logdet(input)"),
-    _everywhere("pinv", pinv, "a", "torch.pinverse(input)", "jax.scipy.linalg.pinv(a)"),
+    _everywhere("pinv", pinv, "a, rcond", "torch.pinverse(input)", "jax.scipy.linalg.pinv(a)"),
     Op(
         "matrix_rank",
         rank,
@@ -239,7 +243,7 @@ OPS: tuple[Op, ...] = (
     _op(
         "solve_triangular",
         triangular,
-        "torch.linalg.solve_triangular(A: x, B: y, *, upper)",
+        "torch.linalg.solve_triangular(A: x, B: y, *, upper, left)",
         "jax.scipy.linalg.solve_triangular(a, b, trans, lower)",
         dtype="floats",
     ),

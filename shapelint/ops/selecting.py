@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapelint.dims import ONE, Dim, data_dependent
+from shapelint.dims import ONE, Dim, as_dim, data_dependent
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced, resized
 from shapelint.ops.elementwise import broadcast_all
-from shapelint.ops.indexing import least, slice_size
+from shapelint.ops.layout import movedim
 from shapelint.ops.op import (
     Op,
     ShapeError,
@@ -19,17 +19,22 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.reshaping import flatten
 from shapelint.ops.runs import ends, hidden, joined, with_rank
-from shapelint.values import NONE, Axis, Maker, Shape, Tuple, Value
+from shapelint.ops.slices import least, slice_size
+from shapelint.values import NONE, Axis, Int, Maker, Shape, Tensor, Tuple, Value
 
 
 def gather(x: Value, dim: Value, index: Value) -> Shape:
     """The shape of `index`, which has as many axes as x."""
     shape, chosen = tensor(x).shape, tensor(index).shape
-    axis = integer(dim)
-    if shape.rank is not None:
-        chosen = with_rank(chosen, shape.rank)
-        axis_index(axis, shape)
-    return _gathered(chosen)
+    return _gathered(_of_same_rank(chosen, shape, integer(dim)))
+
+
+def _of_same_rank(index: Shape, shape: Shape, dim: int) -> Shape:
+    """The index, which has the axes of x; a scalar counts as one axis, and an empty index fits all."""
+    if shape.rank is None or (shape.rank < 2 and index.least_rank < 2) or as_dim(0) in index.sizes:
+        return index
+    axis_index(dim, shape)
+    return with_rank(index, shape.rank)
 
 
 def _gathered(shape: Shape) -> Shape:
@@ -79,12 +84,15 @@ def masked_select(x: Value, mask: Value) -> Shape:
     return Shape((Axis(data_dependent(object())),))
 
 
+def masked_scatter(x: Value, mask: Value) -> Shape:
+    """x and mask together."""
+    return broadcast_all(tensor(x).shape, tensor(mask).shape)
+
+
 def scatter(x: Value, dim: Value, index: Value) -> Shape:
     """x with some elements replaced; index has as many axes as x."""
     shape, chosen = tensor(x).shape, tensor(index).shape
-    if shape.rank and chosen.rank:
-        axis_index(integer(dim), shape)
-        with_rank(chosen, shape.rank)
+    _of_same_rank(chosen, shape, integer(dim))
     return shape
 
 
@@ -161,11 +169,12 @@ def diag(x: Value, diagonal: Value = NONE) -> Shape:
 
 
 def diag_embed(x: Value, offset: Value = NONE, dim1: Value = NONE, dim2: Value = NONE) -> Shape:
-    """(…, n) -> (…, n, n)"""
-    if not (is_none(dim1) and is_none(dim2)):
-        raise Unknowable("other places")
+    """(…, n) -> (…, n, n); the two axes stand at `dim1` and `dim2`."""
     _, batch, (n,) = ends(tensor(x).shape, 0, 1)
-    return joined((), batch, (Axis(n.size + abs(_offset(offset))),) * 2)
+    square = joined((), batch, (Axis(n.size + abs(_offset(offset))),) * 2)
+    last = Tuple((Int(as_dim(-2)), Int(as_dim(-1))))
+    targets = tuple(default if is_none(d) else d for d, default in zip((dim1, dim2), last.items))
+    return square if targets == last.items else movedim(Tensor(square), last, Tuple(targets))
 
 
 def diagflat(x: Value, offset: Value = NONE) -> Shape:
@@ -237,7 +246,7 @@ OPS: tuple[Op, ...] = (
         for name in ("index_add", "index_copy", "index_fill", "index_reduce")
     ),
     _torch("index_put", unchanged, "input, indices, values, accumulate"),
-    _torch("masked_scatter", unchanged, "input, mask, source"),
+    _torch("masked_scatter", masked_scatter, "input, mask, source"),
     _torch("select_scatter", unchanged, "input, src, dim, index"),
     _torch("slice_scatter", unchanged, "input, src, dim, start, end, step"),
     _op("fill_diagonal", unchanged, "torch.Tensor.fill_diagonal_(self, fill_value, wrap)"),
