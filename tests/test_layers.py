@@ -23,7 +23,7 @@ ORDER = (
     {"scopes"},
     {"interpreter"},
     {"rule"},
-    {"evidence"},
+    {"evidence", "inert"},
     {"config", "source", "suppressions"},
     {"linter", "files", "project"},
     {"cache"},
@@ -32,7 +32,7 @@ ORDER = (
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule", "evidence"}
+FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule", "evidence", "inert"}
 
 
 def rooms_imported(path: Path) -> Iterator[tuple[str, int]]:
