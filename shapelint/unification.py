@@ -12,7 +12,7 @@ from itertools import chain, count
 from typing import TypeAlias
 
 from shapelint.annotations import Anonymous, AxisPattern, Fixed, Formula, Named, Pattern, Variadic, size_asked
-from shapelint.dims import ONE, Dim, Truth, compare, meant_different
+from shapelint.dims import ONE, Dim, Origin, Truth, compare, meant_different
 from shapelint.hints import (
     AnyHint,
     ArrayHint,
@@ -83,7 +83,39 @@ def unify(pattern: Pattern, shape: Shape, bindings: Bindings = UNBOUND) -> Match
         if step is Verdict.CONTRADICTED:
             return Match(step, bindings, reason)
         verdict = all_of((verdict, step))
+    reason = _out_of_order(pattern, shape, sizes) if verdict is Verdict.UNDECIDED else ""
+    if reason:
+        return Match(Verdict.CONTRADICTED, bindings, reason)
     return Match(verdict, Bindings(sizes, runs))
+
+
+def _out_of_order(pattern: Pattern, shape: Shape, sizes: Mapping[str, Dim]) -> str:
+    """Why a named axis stands where another one was asked for, which has its own place; empty where none does.
+
+    Their sizes may be equal by chance; that is no reason to pass one for the other.
+    """
+    asked = [
+        (index, wanted, size_asked(wanted, sizes.get), axis.size)
+        for index, wanted, axis in _lined_up(pattern, shape)
+        if not isinstance(wanted, Anonymous) and not wanted.broadcastable
+    ]
+    for index, wanted_axis, wanted, found in asked:
+        if wanted is None or wanted == found or not (_is_axis(wanted) or _is_axis(found)):
+            continue
+        for other, _, size, there in asked:
+            if size == found and there == wanted:
+                return (
+                    f"its axes {index} and {other} are {found} and {there}, the annotation has them the other way round"
+                )
+        name = wanted_axis.name if isinstance(wanted_axis, Named) else None
+        taken = next((n for n, size in sizes.items() if n != name and size == found), None)
+        if name is not None and taken is not None and _is_axis(found) and sizes.get(name) == wanted:
+            return f"its axis {index} is {found}, which is {taken}; {name} is {wanted}"
+    return ""
+
+
+def _is_axis(size: Dim) -> bool:
+    return size.symbol is not None and size.symbol.origin is Origin.AXIS
 
 
 def _steps(pattern: Pattern, shape: Shape, sizes: dict[str, Dim], runs: dict[str, BoundRun]) -> Iterator[Step]:
