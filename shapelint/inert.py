@@ -87,14 +87,18 @@ def _inert_token(token: str, neighbours: list[str], event: Declared) -> str | No
         if bare in DTYPES:
             return f'"{bare}" is read as an axis of any size, not as a dtype'
         if bare in event.constants:
-            return f'"{bare}" is a new axis of any size here, not the constant. Write f"... {{{bare}}} ..." or the number'
+            return (
+                f'"{bare}" is a new axis of any size here, not the constant. Write f"... {{{bare}}} ..." or the number'
+            )
         return None
     try:
         parsed = ast.parse(bare, mode="eval").body
     except SyntaxError:
         if bare.endswith("="):
             return f'"{bare}" is an axis without a name that takes any size. Write the size after the equals sign'
-        return f'"{bare}" is no axis, and the check fails at every call. Spaces separate axes: formulas go without, as n-1'
+        return (
+            f'"{bare}" is no axis, and the check fails at every call. Spaces separate axes: formulas go without, as n-1'
+        )
     if isinstance(parsed, ast.Attribute):
         return f'"{bare}" cannot be looked up inside the string. Write f"{{{bare}}}" for a size'
     if isinstance(parsed, ast.UnaryOp) and isinstance(parsed.operand, ast.Constant):

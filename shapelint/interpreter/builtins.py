@@ -9,7 +9,7 @@ from functools import reduce
 import libcst as cst
 
 from shapelint.dims import as_dim, derive
-from shapelint.events import Kind, Operation, originate
+from shapelint.events import Kind, Operation, Stored, originate
 from shapelint.interpreter import attributes, comprehensions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, severed
@@ -241,8 +241,11 @@ def get_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 def set_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     match arguments.args:
-        case (Instance() as owner, Const(value=str() as name), value):
-            owner.attributes[name] = value
+        case (Instance() as owner, name, value):
+            if isinstance(name, Const) and isinstance(name.value, str):
+                owner.attributes[name.value] = value
+            inside = frame.function.name if frame.function is not None else ""
+            frame.tell(Stored(owner, getattr(name, "value", None) or "", value, frame.site(node), None, inside))
     return NONE
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from shapelint.events import Call, originate
-from shapelint.interpreter import attributes, builtins, containers, operations, transforms
+from shapelint.interpreter import attributes, builtins, containers, expressions, operations, transforms
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.values import (
@@ -137,26 +137,23 @@ def call(frame: Frame, node: cst.Call) -> Value:
 
 def evaluate_callee(frame: Frame, node: cst.BaseExpression) -> Value:
     """What is called; an attribute of something unknown is a method of it."""
-    from shapelint.interpreter.expressions import evaluate
-
     if not isinstance(node, cst.Attribute):
-        return evaluate(frame, node)
-    base = evaluate(frame, node.value)
+        return expressions.evaluate(frame, node)
+    base = expressions.evaluate(frame, node.value)
     if isinstance(base, Unknown):
         return Method(base, node.attr.value)
     return frame.known(attributes.attribute_of(frame, base, node.attr.value, node))
 
 
 def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
-    from shapelint.interpreter.expressions import evaluate
-
     args: list[Value] = []
     arg_nodes: list[cst.CSTNode | None] = []
     kwargs: dict[str, Value] = {}
     kwarg_nodes: dict[str, cst.CSTNode] = {}
     complete = True
+    starred: list[Value] = []
     for arg in nodes:
-        value = evaluate(frame, arg.value)
+        value = expressions.evaluate(frame, arg.value)
         match arg.star, value:
             case "*", Tuple(items=items):
                 args.extend(items)
@@ -165,13 +162,14 @@ def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
                 kwargs.update((str(key), item) for key, item in items)
             case (("*" | "**"), _):
                 complete = False
+                starred.append(value)
             case _ if arg.keyword is not None:
                 kwargs[arg.keyword.value] = value
                 kwarg_nodes[arg.keyword.value] = arg.value
             case _:
                 args.append(value)
                 arg_nodes.append(arg.value)
-    return Arguments(tuple(args), kwargs, tuple(arg_nodes), kwarg_nodes, complete)
+    return Arguments(tuple(args), kwargs, tuple(arg_nodes), kwarg_nodes, complete, tuple(starred))
 
 
 def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) -> Value:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Input
+from shapelint.events import Call, Input, Stored
+from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.scopes import Scope
@@ -30,10 +31,9 @@ DATACLASSES = frozenset(
 
 def define_class(frame: Frame, node: cst.ClassDef) -> Class:
     """The class object: its body is executed in a scope of its own."""
-    from shapelint.interpreter.expressions import evaluate
     from shapelint.interpreter.statements import execute_block
 
-    bases = tuple(evaluate(frame, base.value) for base in node.bases)
+    bases = tuple(expressions.evaluate(frame, base.value) for base in node.bases)
     scope = Scope({}, frame.scope, is_class=True)
     cls = Class(node.name.value, bases, scope.names, node, frame.scope)
     body = Frame(frame.run, scope, frame.module, frame.filename, (frame.key, node.name.value), owner=None)
@@ -149,6 +149,9 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
             ),
         ):
             receiver.attributes[name] = value
+            if method.name != "register_buffer":
+                inside = frame.function.name if frame.function is not None else ""
+                frame.tell(Stored(receiver, name, value, frame.site(node), None, inside))
             return NONE
         case (("parameters" | "named_parameters" | "state_dict"), _):
             return None

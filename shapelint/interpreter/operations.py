@@ -48,6 +48,7 @@ class Arguments:
     arg_nodes: tuple[cst.CSTNode | None, ...] = ()
     kwarg_nodes: Mapping[str, cst.CSTNode] = field(default_factory=dict)
     complete: bool = True  # False when *args or **kwargs of unknown content are among them
+    starred: tuple[Value, ...] = ()  # that unknown content
 
     def after(self, value: Value, node: cst.CSTNode | None) -> Arguments:
         """The same with a first argument before the others: the receiver of a method."""

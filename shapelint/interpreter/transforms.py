@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import libcst as cst
 
+from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.values import UNKNOWN, Class, Dict, Function, Many, Method, Partial, Tuple, Value
@@ -65,6 +66,9 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
 def sequential(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     """nn.Sequential(*layers) or of an ordered dict."""
     if not arguments.complete:
+        match arguments.starred, arguments.args:
+            case (Many(item=item),), ():
+                return Many(item, None, "Sequential")  # which layers, but not how many: calling it says nothing
         return UNKNOWN
     match arguments.args:
         case (Dict(items=items, other=None),):
@@ -95,13 +99,15 @@ def module_dict(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def ordered_dict(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.interpreter.expressions import key_of
-
     match arguments.args:
         case ():
             return Dict(tuple(arguments.kwargs.items()))
         case (Tuple(items=pairs),):
-            known = [(key_of(p.items[0]), p.items[1]) for p in pairs if isinstance(p, Tuple) and len(p.items) == 2]
+            known = [
+                (expressions.key_of(p.items[0]), p.items[1])
+                for p in pairs
+                if isinstance(p, Tuple) and len(p.items) == 2
+            ]
             if len(known) == len(pairs) and all(key is not None for key, _ in known):
                 return Dict(tuple(known))
     return UNKNOWN

@@ -1,0 +1,132 @@
+"""Weights that the module does not know of: no optimizer, no .to() and no checkpoint sees them.
+
+Reports layers, modules and Parameters in a plain list, tuple or dict on `self`; a Parameter that is stored only after
+an operator, `.to()` or `.cuda()` made another tensor of it; layers with weights and Parameters made in `forward`,
+new at every call; a Parameter made of a computed tensor, which cuts off whatever computed it; random tensors on
+`self` that forward uses like weights.
+
+Why: the model trains and its loss falls, but these weights stay as they were initialised.
+
+Bad:
+    import torch.nn as nn
+
+    class Stack(nn.Module):
+        def __init__(self, dim, depth):
+            super().__init__()
+            self.layers = [nn.Linear(dim, dim) for _ in range(depth)]
+
+Good:
+    import torch.nn as nn
+
+    class Stack(nn.Module):
+        def __init__(self, dim, depth):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event, Kind, Operation, Stored
+from shapelint.registration import (
+    PLAIN,
+    WEIGHTED_LAYERS,
+    changed_parameter,
+    hidden,
+    identity,
+    is_module,
+    layer_calls,
+    learners,
+    rearranged_from,
+    registered,
+    steps,
+)
+from shapelint.rule import Clue, Report
+from shapelint.values import GraphState, Layer, Tensor, maker_of
+
+INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList or nn.ParameterList"}
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    known = registered(events)
+    for step in steps(events):
+        match step.event:
+            case Stored() as stored if is_module(stored.owner) and step.stack and _is_own(stored, step.stack[0].owner):
+                yield from _stored(stored, known)
+            case Operation(name="parameter", operands=(Tensor() as source, *_)) as made if step.is_in_forward:
+                yield from _rewrapped(made, source, known)
+            case Operation(result=Layer(name=name), layer=None) as made if step.is_in_forward:
+                if name in WEIGHTED_LAYERS and id(made) not in known:
+                    what = f"nn.{name.rpartition('.')[2]}"
+                    yield Report(
+                        made,
+                        f"{what} is made in forward: it has new random weights at every call, and none of them is "
+                        "trained. Make it in __init__ and call it here",
+                    )
+    yield from _random_weights(events)
+
+
+def _is_own(stored: Stored, self_: object) -> bool:
+    """The class's own code, with nothing handed in by a caller: a teacher in a list is kept out on purpose."""
+    return stored.owner is self_
+
+
+def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
+    target = f"self.{stored.attribute}"
+    found = list(hidden(stored.value) if stored.container is None else learners(stored.value))
+    container = stored.container or getattr(stored.value, "kind", "list")
+    if container in PLAIN and found and not any(identity(value) in known for value in found):
+        what = "Parameters" if all(isinstance(value, Tensor) for value in found) else "layers"
+        yield Report(
+            stored,
+            f"The {what} in {target} are never trained: nn.Module does not look into a plain {container}, so "
+            f"parameters(), .to() and state_dict() miss them. Use {INSTEAD.get(container, INSTEAD['list'])}",
+        )
+    elif stored.container is None and isinstance(stored.value, Tensor):
+        made = changed_parameter(stored.value)
+        if made is not None and maker_of(stored.value) is not made and id(made) not in known:
+            yield Report(
+                stored,
+                f"{target} is not a Parameter but a tensor computed from one, and the Parameter itself is lost: it is "
+                "never trained. Apply the operation to the data inside of nn.Parameter(...)",
+                (Clue("the Parameter is made here", made.site),),
+            )
+
+
+def _rewrapped(made: Operation, source: Tensor, known: set[int]) -> Iterator[Report]:
+    layer = next(layer_calls(made), None) if source.graph.state is GraphState.GRAPH else None
+    if layer is not None:
+        yield Report(
+            made,
+            f"nn.Parameter makes a new weight without a history: {layer.site.text} and all before it get no gradient "
+            "through it. Pass the tensor on as it is",
+            (Clue("computed here", layer.site),),
+        )
+    elif id(made) not in known and made.result.graph.state is GraphState.LEAF:  # type: ignore[union-attr]
+        yield Report(
+            made,
+            "This Parameter is made in forward: it is new at every call, and no optimizer knows it. Make it in __init__",
+        )
+
+
+def _random_weights(events: Sequence[Event]) -> Iterator[Report]:
+    """self.keys = torch.randn(...), which forward multiplies with activations that learn."""
+    drawn: dict[int, Stored] = {}
+    for step in steps(events):
+        match step.event:
+            case Stored(value=Tensor() as value, container=None, method="__init__") as stored:
+                maker = maker_of(value)
+                if is_module(stored.owner) and isinstance(maker, Operation) and maker.kind is Kind.RANDOM:
+                    drawn[id(maker)] = stored
+            case Operation(kind=Kind.CONTRACTION, operands=(one, two)) if step.is_in_forward:
+                for weight, other in ((one, two), (two, one)):
+                    stored_as = drawn.get(id(rearranged_from(weight)))
+                    if stored_as is not None and other.graph.state is GraphState.GRAPH:
+                        name = f"self.{stored_as.attribute}"
+                        yield Report(
+                            stored_as,
+                            f"{name} is a plain random tensor that forward uses like weights: it is never trained, moved "
+                            "or saved. Write nn.Parameter(...), or register_buffer if it is to stay random",
+                            (Clue("used here", step.event.site),),
+                        )

@@ -1,0 +1,165 @@
+"""What nn.Module registers when it becomes an attribute, and what escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored, ancestors
+from shapelint.values import (
+    Class,
+    Dict,
+    GraphState,
+    Instance,
+    Layer,
+    Method,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Value,
+    maker_of,
+)
+
+PLAIN = frozenset({"list", "tuple", "dict", "set"})
+WEIGHTED = (
+    ("Linear", "Bilinear", "LazyLinear", "Embedding", "EmbeddingBag", "PReLU", "MultiheadAttention", "Transformer")
+    + ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm", "RMSNorm")
+    + tuple(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose", "BatchNorm") for n in (1, 2, 3))
+    + tuple(f"Transformer{part}" for part in ("Encoder", "Decoder", "EncoderLayer", "DecoderLayer"))
+)
+WEIGHTED_LAYERS = frozenset(f"torch.nn.{name}" for name in WEIGHTED)
+MODULE_BASES = (
+    ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.Sequential", "torch.jit.ScriptModule")
+    + ("pytorch_lightning.LightningModule", "lightning.LightningModule", "lightning.pytorch.LightningModule")
+    + tuple(WEIGHTED_LAYERS)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An event and the evaluations of functions around it, outermost first."""
+
+    event: Event
+    stack: tuple[Entered, ...]
+
+    @property
+    def is_in_forward(self) -> bool:
+        """Inside the forward of a module, and of nothing that is being constructed there."""
+        names = [entered.function.name for entered in self.stack if is_module(entered.owner)]
+        return "forward" in names and names[-1] not in {"__init__", "setup"}
+
+
+def steps(events: Iterable[Event]) -> Iterator[Step]:
+    stack: list[Entered] = []
+    for event in events:
+        match event:
+            case Entered():
+                stack.append(event)
+            case Left():
+                stack = stack[:-1]
+        yield Step(event, tuple(stack))
+
+
+def is_module(value: Value | None) -> bool:
+    """An object of a class of the linted code that derives from nn.Module."""
+    return isinstance(value, Instance) and is_module_class(value.cls)
+
+
+def is_module_class(value: Value) -> bool:
+    return isinstance(value, Class) and value.is_a(*MODULE_BASES)
+
+
+def is_parameter(value: Value) -> bool:
+    """An nn.Parameter that learns, fresh from its constructor."""
+    maker = maker_of(value)
+    return (
+        isinstance(value, Tensor)
+        and value.graph.state is GraphState.LEAF
+        and isinstance(maker, Operation)
+        and maker.name == "parameter"
+    )
+
+
+def learners(value: Value | None, seen: frozenset[int] = frozenset()) -> Iterator[Value]:
+    """Layers with weights, Parameters, and modules of the linted code, also inside containers."""
+    match value:
+        case Layer(name=name) if name in WEIGHTED_LAYERS:
+            yield value
+        case Tensor() if is_parameter(value):
+            yield value
+        case Instance(attributes=attributes) if is_module(value) and id(value) not in seen:
+            inner = seen | {id(value)}
+            if any(True for attribute in attributes.values() for _ in learners(attribute, inner)):
+                yield value
+        case Tuple(items=items) | Union(options=items):
+            for item in items:
+                yield from learners(item, seen)
+        case Many(item=item):
+            yield from learners(item, seen)
+        case Dict(items=pairs, other=other):
+            for entry in (*(v for _, v in pairs), other):
+                yield from learners(entry, seen)
+
+
+def hidden(value: Value) -> Iterator[Value]:
+    """What learns inside a plain list, tuple or dict; ModuleList, Sequential and ModuleDict hide nothing."""
+    match value:
+        case Tuple() | Many() | Dict() if value.kind in PLAIN:
+            yield from learners(value)
+        case Union(options=options):
+            for option in options:
+                yield from hidden(option)
+
+
+def identity(value: Value) -> int:
+    """Which object it is, whatever name it goes by."""
+    maker = maker_of(value)
+    return id(value if maker is None else maker)
+
+
+def registered(events: Sequence[Event]) -> set[int]:
+    """Identities of all that is, anywhere in the file, made an attribute of its own or part of a ModuleList."""
+    return {identity(found) for event in events for value in _registering(event) for found in learners(value)}
+
+
+def _registering(event: Event) -> Iterator[Value]:
+    match event:
+        case Stored(container=None) if not any(hidden(event.value)):
+            yield event.value
+        case Stored(container=str() as container) if container not in PLAIN:
+            yield event.value
+        case Call(callee=Method(name="add_module" | "register_module" | "register_parameter")):
+            yield from event.args
+
+
+def changed_parameter(value: Value) -> Operation | None:
+    """`nn.Parameter(x) * 0.1`, `nn.Parameter(x).cuda()`: the constructor, where only operators stand between."""
+    maker = maker_of(value)
+    while isinstance(maker, Operation) and maker.name != "parameter":
+        inner = [maker_of(operand) for operand in maker.operands]
+        attached = [event for event in inner if isinstance(event, Operation)]
+        maker = attached[0] if attached and _hangs(maker) else None
+    return maker if isinstance(maker, Operation) else None
+
+
+def _hangs(event: Operation) -> bool:
+    return isinstance(event.result, Tensor) and event.result.graph.state is GraphState.GRAPH and event.layer is None
+
+
+def layer_calls(event: Event) -> Iterator[Operation]:
+    """The calls of layers with weights that an event depends on."""
+    for earlier in ancestors(event):
+        if isinstance(earlier, Operation) and earlier.layer is not None and earlier.layer.name in WEIGHTED_LAYERS:
+            yield earlier
+
+
+REARRANGING = frozenset({Kind.LAYOUT, Kind.RESHAPE, Kind.INDEXING, Kind.CAST})
+
+
+def rearranged_from(value: Value) -> Event | None:
+    """The event that made the numbers which a tensor only shows in another order or dtype."""
+    maker = maker_of(value)
+    while isinstance(maker, Operation) and maker.kind in REARRANGING and maker.operands:
+        maker = maker_of(maker.operands[0])
+    return maker
