@@ -67,7 +67,7 @@ SCALER = "init_scale, growth_factor, backoff_factor, growth_interval, enabled"
 OBJECT = partial(Op, shape=opaque, kind=Kind.OTHER, inputs="*args")
 
 OPS: tuple[Op, ...] = (
-    OBJECT("optimizer", spellings=tuple(f"torch.optim.{name}(params, lr, **options)" for name in OPTIMIZERS)),
+    OBJECT("optimizer", spellings=tuple(f"torch.optim.{name}(params, lr, *options)" for name in OPTIMIZERS)),
     OBJECT(
         "scheduler",
         spellings=tuple(f"torch.optim.lr_scheduler.{name}(optimizer, {args})" for name, args in SCHEDULERS.items()),

@@ -9,6 +9,7 @@ from functools import partial
 from shapelint.dims import as_dim
 from shapelint.events import Kind
 from shapelint.ops.op import Op, Result, ShapeError, Unknowable, integer, is_none, tensor
+from shapelint.ops.results import check_fits
 from shapelint.ops.runs import ends
 from shapelint.shapes import line_up, never_equal
 from shapelint.values import NONE, Const, Int, Shape, Value
@@ -74,6 +75,13 @@ def classified(x: Value, target: Value, probabilities: bool = True) -> Shape:
     return classes
 
 
+def stretched(x: Value, target: Value) -> Shape:
+    """A target that broadcasts to the input's shape."""
+    shape = tensor(x).shape
+    check_fits(broadcast(x, target), shape)
+    return shape
+
+
 def per_sample(x: Value, target: Value) -> Shape:
     """(n, c) with class indices (n,), or (c,) -> (n,) or ()"""
     return ends(tensor(x).shape, 0, 1)[1]
@@ -94,6 +102,13 @@ def elementwise(
 def strict(x: Value, target: Value, reduction: Value = MEAN, size_average: Value = NONE, reduce: Value = NONE) -> Shape:
     """(…), (…) -> (): the shapes must be the same."""
     return reduced(equal, x, target, reduction=reduction, size_average=size_average, reduce=reduce)
+
+
+def soft_margin(
+    x: Value, target: Value, reduction: Value = MEAN, size_average: Value = NONE, reduce: Value = NONE
+) -> Shape:
+    """(…), (…) -> (): the target may stretch, the input may not."""
+    return reduced(stretched, x, target, reduction=reduction, size_average=size_average, reduce=reduce)
 
 
 def cross_entropy(
@@ -247,7 +262,7 @@ TORCH: tuple[tuple[str, Callable[..., Result], str, str, str], ...] = (
         "GaussianNLLLoss(*, full, eps, reduction)",
         "input, target, var",
     ),
-    ("soft_margin_loss", elementwise, f"soft_margin_loss(input, target, {OLD})", f"SoftMarginLoss({OLD})", ""),
+    ("soft_margin_loss", soft_margin, f"soft_margin_loss(input, target, {OLD})", f"SoftMarginLoss({OLD})", ""),
     (
         "hinge_embedding_loss",
         elementwise,
