@@ -338,6 +338,8 @@ np.split(n(6, 7), 3)
 np.hsplit(n(5, 6), 2)
 lax.concatenate([j(5, 7), j(11, 7)], 0)
 jax.scipy.linalg.block_diag(j(5, 7), j(11, 13))
+lax.dot_general(j(13, 5, 7), j(13, 7, 11), (((2,), (1,)), ((0,), (0,))))
+lax.dot_general(j(5, 7), j(7, 11), dimension_numbers=(((1,), (0,)), ((), ())))
 """) + twins("""
 M.concatenate([A(5, 7), A(11, 7)])
 M.concatenate((A(5, 7), A(5, 11)), axis=1)

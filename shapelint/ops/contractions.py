@@ -177,6 +177,23 @@ def tensordot(x: Value, y: Value, dim: Value = NONE) -> Shape:
     return Shape(_without(a.head, left) + _without(b.head, right))
 
 
+def dot_general(x: Value, y: Value, dimension_numbers: Value) -> Shape:
+    """jax.lax: batch axes, then what remains of x and of y; axes are ((x, y) contracted, (x, y) batch)."""
+    a, b = tensor(x).shape, tensor(y).shape
+    match dimension_numbers:
+        case Tuple(items=(Tuple(items=(left, right)), Tuple(items=(left_batch, right_batch)))):
+            pairs = [(integers(p), integers(q)) for p, q in ((left, right), (left_batch, right_batch))]
+        case _:
+            raise Unknowable("axes not known")
+    if a.rank is None or b.rank is None:
+        raise Unknowable("rank not known")
+    for p, q in pairs:
+        for i, j in zip(p, q):
+            contract(a, b, a.head[axis_index(i, a)], b.head[axis_index(j, b)])
+    (p, q), (batch, other) = pairs
+    return Shape(tuple(a.head[i] for i in batch) + _without(a.head, (*p, *batch)) + _without(b.head, (*q, *other)))
+
+
 def _without(axes: tuple[Axis, ...], indices: Sequence[int]) -> tuple[Axis, ...]:
     return tuple(axis for i, axis in enumerate(axes) if i not in indices)
 
@@ -294,6 +311,7 @@ OPS: tuple[Op, ...] = (
         "numpy.linalg.tensordot(x1, x2, *, axes)",
         "jax.numpy.tensordot(a, b, axes)",
     ),
+    _op("dot_general", dot_general, "jax.lax.dot_general(lhs: x, rhs: y, dimension_numbers)"),
     _op("addmm", added_product, "torch.addmm(input, mat1: y, mat2: z, *, beta, alpha)"),
     _op("addmv", added_product, "torch.addmv(input, mat: y, vec: z, *, beta, alpha)"),
     _op("baddbmm", added_product, "torch.baddbmm(input, batch1: y, batch2: z, *, beta, alpha)"),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from shapelint.dims import ONE, Dim, Origin, Truth, as_dim, compare
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, edited
-from shapelint.ops.op import Op, ShapeError, axis_index, integer, integers, is_none, tensor
+from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, integers, is_none, tensor
 from shapelint.ops.runs import ends, hidden, joined, with_rank
 from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Int, Maker, Run, Shape, Tuple, Value
+from shapelint.values import NONE, Axis, Int, Maker, Run, Shape, Tensor, Tuple, Value
 
 NEW = Axis(ONE, maker=Maker.INSERTED)
 
@@ -252,6 +252,8 @@ def at_least(rank: int, front: Sequence[int]) -> object:
     """atleast_2d and its like: axes of size 1 are added up to `rank`; `front[r]` of them before rank r's own axes."""
 
     def shape(x: Value) -> Shape:
+        if isinstance(x, Tuple) and any(isinstance(item, Tensor) for item in x.items):
+            raise Unknowable("a list of arrays, each on its own in torch")
         own = tensor(x).shape
         if own.run is not None:
             return own if own.least_rank >= rank else hidden(own, "at least", rank)

@@ -32,9 +32,9 @@ def scalar(x: Value) -> Shape:
     return _square(tensor(x).shape)[0]
 
 
-def slogdet(x: Value) -> tuple[Shape, ...]:
+def slogdet(x: Value) -> Named:
     """(…, n, n) -> sign (…), logarithm (…)"""
-    return (scalar(x),) * 2
+    return _named("sign logabsdet", scalar(x), _real(scalar(x)))
 
 
 def rank(x: Value) -> Shape:
