@@ -27,6 +27,8 @@ class Origin(Enum):
     DATA = "data"  # depends on the data: a boolean mask, `nonzero`
     ANONYMOUS = "anonymous"  # not known, but equal to itself
 
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python function
+
 
 class Token(int):
     """Stands for a scope; equal scopes have one token. Scopes nest without bound, numbers do not."""

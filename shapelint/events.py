@@ -51,6 +51,8 @@ class Kind(Enum):
     AUTOGRAD = auto()  # detach, backward, requires_grad_, item
     OTHER = auto()
 
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
@@ -298,7 +300,11 @@ Event: TypeAlias = (
 def originate(value: Value, event: Event) -> Value:
     """`value` with `event` as what made it; values that keep no origin are returned as they are."""
     match value:
-        case Tensor() | Int() | Float() | Many() | Dict() | Unknown():
+        case Tensor():  # spelled out: this is the hot path
+            return Tensor(value.shape, value.dtype, value.library, value.graph, event)
+        case Unknown():
+            return Unknown(value.dim, value.graph, event)
+        case Int() | Float() | Many() | Dict():
             return replace(value, made_by=event)
         case Tuple(items=items):
             parts = tuple(originate(item, Item(event, index)) for index, item in enumerate(items))

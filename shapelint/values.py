@@ -31,6 +31,8 @@ class Maker(Enum):
     CREATED = "created"  # zeros(n, 1), randn(n, 1)
     DATASET = "dataset"  # __getitem__ returned (1,), so that a batch is (b, 1)
 
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -120,6 +122,8 @@ class GraphState(Enum):
     CUT = "cut"  # would be attached to `origins`, were it not for the event `cut_by`
     NUMBER = "number"  # a Python or NumPy number taken from a graph
     LEAF = "leaf"  # a parameter or requires_grad tensor itself
+
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)

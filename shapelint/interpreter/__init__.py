@@ -6,6 +6,7 @@ import libcst as cst
 
 from shapelint.dims import forget_scopes
 from shapelint.events import Event
+from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
 from shapelint.interpreter.classes import copied, typical_instance
 from shapelint.interpreter.frame import CALLS_PER_FUNCTION, Frame, Project, Run, root_scope
 from shapelint.interpreter.functions import evaluate_alone

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
 from shapelint.events import Stored
-from shapelint.interpreter import attributes, comprehensions, containers, subscripts
+from shapelint.interpreter import attributes, comprehensions, containers, expressions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.scopes import learn
@@ -31,12 +31,13 @@ from shapelint.values import (
 
 def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | None = None) -> None:
     """Bind a target. `node` is the statement, for events."""
+    if type(target) is cst.Name:
+        scope, name = frame.scope, target.value
+        while name in frame.globals and scope.parent is not None and name not in scope.names:
+            scope = scope.parent
+        scope.names[name] = value
+        return
     match target:
-        case cst.Name(value=name):
-            scope = frame.scope
-            while name in frame.globals and scope.parent is not None and name not in scope.names:
-                scope = scope.parent
-            scope.names[name] = value
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             unpack(frame, elements, value, node or target)
         case cst.StarredElement(value=inner):
@@ -82,9 +83,7 @@ def part(frame: Frame, value: Value, index: int, node: cst.CSTNode) -> Value:
 
 
 def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.CSTNode) -> None:
-    from shapelint.interpreter.expressions import evaluate
-
-    owner = evaluate(frame, target.value)
+    owner = expressions.evaluate(frame, target.value)
     name = target.attr.value
     if not isinstance(owner, Instance):
         return
@@ -98,9 +97,7 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
 
 
 def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:
-    from shapelint.interpreter.expressions import evaluate, key_of
-
-    container = evaluate(frame, target.value)
+    container = expressions.evaluate(frame, target.value)
     index = subscripts.index_value(frame, target)
     match container:
         case Tensor():
@@ -110,7 +107,7 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             if isinstance(result, Tensor):
                 attributes.rebind(frame, target.value, result)
         case Dict(items=items, other=other, kind=kind):
-            key = key_of(index)
+            key = expressions.key_of(index)
             if key is not None and not frame.branch_depth:
                 changed = Dict((*((k, v) for k, v in items if k != key), (key, value)), other, kind)
             else:

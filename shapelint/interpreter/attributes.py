@@ -8,6 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Kind, Operation, originate
+from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.ops import layer_attribute
@@ -66,9 +67,7 @@ ARRAY_ATTRIBUTES = frozenset({"shape", "ndim", "T", "mT"})
 
 
 def attribute(frame: Frame, node: cst.Attribute) -> Value:
-    from shapelint.interpreter.expressions import evaluate
-
-    base = evaluate(frame, node.value)
+    base = expressions.evaluate(frame, node.value)
     name = node.attr.value
     if isinstance(base, Unknown) and name in ARRAY_ATTRIBUTES:
         base = as_tensor(frame, base, node.value)

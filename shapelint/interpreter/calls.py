@@ -137,7 +137,7 @@ def call(frame: Frame, node: cst.Call) -> Value:
 
 def evaluate_callee(frame: Frame, node: cst.BaseExpression) -> Value:
     """What is called; an attribute of something unknown is a method of it."""
-    if not isinstance(node, cst.Attribute):
+    if type(node) is not cst.Attribute:
         return expressions.evaluate(frame, node)
     base = expressions.evaluate(frame, node.value)
     if isinstance(base, Unknown):
@@ -154,6 +154,10 @@ def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
     starred: list[Value] = []
     for arg in nodes:
         value = expressions.evaluate(frame, arg.value)
+        if not arg.star and arg.keyword is None:
+            args.append(value)
+            arg_nodes.append(arg.value)
+            continue
         match arg.star, value:
             case "*", Tuple(items=items):
                 args.extend(items)
@@ -166,9 +170,6 @@ def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
             case _ if arg.keyword is not None:
                 kwargs[arg.keyword.value] = value
                 kwarg_nodes[arg.keyword.value] = arg.value
-            case _:
-                args.append(value)
-                arg_nodes.append(arg.value)
     return Arguments(tuple(args), kwargs, tuple(arg_nodes), kwarg_nodes, complete, tuple(starred))
 
 

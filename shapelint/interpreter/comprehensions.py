@@ -8,6 +8,7 @@ import libcst as cst
 
 from shapelint.dims import Dim, anonymous, as_dim
 from shapelint.events import Input
+from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.ops import iterate as iterate_layer
@@ -39,11 +40,9 @@ def items(frame: Frame, value: Value, node: cst.CSTNode) -> tuple[Value, ...] | 
 
 def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
     """What every item of an iterable is like."""
-    from shapelint.interpreter.expressions import joined
-
     match value:
         case Tuple(items=found):
-            return joined(list(found), frame.place(node))
+            return expressions.joined(list(found), frame.place(node))
         case Many(item=element):
             return element
         case Tensor():
@@ -51,12 +50,12 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
             result = operate(frame, "operator.getitem", Arguments((value, index), {}, (node, None)), node)
             return UNKNOWN if result is None else result
         case Layer():
-            found = iterate_layer(value)
-            return frame.unknown("item", node, "iteration", value) if found is None else found
+            element = iterate_layer(value)
+            return frame.unknown("item", node, "iteration", value) if element is None else element
         case Instance():
             return of_instance(frame, value, node)
         case Union(options=options):
-            return joined([item(frame, option, node) for option in options], frame.place(node))
+            return expressions.joined([item(frame, option, node) for option in options], frame.place(node))
         case Dict():
             return UNKNOWN
         case Unknown(graph=graph):
@@ -109,19 +108,15 @@ def sequence(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) 
 
 
 def element(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> Value:
-    from shapelint.interpreter.expressions import evaluate
-
-    return evaluate(frame, node.elt)
+    return expressions.evaluate(frame, node.elt)
 
 
 def mapping(frame: Frame, node: cst.DictComp) -> Value:
-    from shapelint.interpreter.expressions import evaluate
-
     other: Value | None = None
     with inner_scope(frame):
         for _ in bindings(frame, node.for_in):
-            evaluate(frame, node.key)
-            value = evaluate(frame, node.value)
+            expressions.evaluate(frame, node.key)
+            value = expressions.evaluate(frame, node.value)
             other = value if other is None else join(other, value, frame.place(node))
     return Dict((), other)
 
@@ -146,9 +141,8 @@ def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bo
     """
     from shapelint.interpreter import conditions
     from shapelint.interpreter.assignments import assign
-    from shapelint.interpreter.expressions import evaluate
 
-    iterable = evaluate(frame, clause.iter)
+    iterable = expressions.evaluate(frame, clause.iter)
     simple = not clause.ifs and clause.inner_for_in is None
     known = items(frame, iterable, clause.iter)
     choices = known if known is not None else (item(frame, iterable, clause.iter),)
@@ -156,7 +150,7 @@ def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bo
     for choice in choices:
         assign(frame, clause.target, choice)
         for test in clause.ifs:
-            evaluate(frame, test.test)
+            expressions.evaluate(frame, test.test)
             conditions.assume(frame, test.test, True)
         frame.alive = True
         if clause.inner_for_in is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shapelint.dims import anonymous
-from shapelint.interpreter import attributes, subscripts
+from shapelint.interpreter import attributes, expressions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.scopes import learn
 from shapelint.values import (
@@ -116,7 +116,7 @@ def has_rank(frame: Frame, node: cst.BaseExpression, rank: int) -> None:
         frame.alive = False
         return
     origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
-    text = frame.site(node).text if len(frame.site(node).text) < 30 else "?"
+    text = subscripts.short_name(node)
     start = len(shape.head)
     middle = tuple(Axis(anonymous((origin, i), f"{text}.shape[{i}]")) for i in range(start, start + missing))
     subscripts.reshaped(frame, tensor, node, Shape((*shape.head, *middle, *shape.tail)))
@@ -199,10 +199,8 @@ PLAIN_CLASSES = frozenset(f"builtins.{name}" for name in ("int", "float", "str",
 
 def quietly(frame: Frame, node: cst.BaseExpression) -> Value:
     """Evaluate again what was evaluated already, without telling the rules twice."""
-    from shapelint.interpreter.expressions import evaluate
-
     events, frame.run.events = frame.run.events, []
     try:
-        return evaluate(frame, node)
+        return expressions.evaluate(frame, node)
     finally:
         frame.run.events = events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shapelint.events import Stored
-from shapelint.interpreter import attributes
+from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.values import (
@@ -86,11 +86,9 @@ def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNo
 
 
 def every(frame: Frame, receiver: Tuple | Many, node: cst.CSTNode) -> Value:
-    from shapelint.interpreter.expressions import joined
-
     if isinstance(receiver, Many):
         return receiver.item
-    return joined(list(receiver.items), frame.place(node))
+    return expressions.joined(list(receiver.items), frame.place(node))
 
 
 def change(
@@ -117,24 +115,22 @@ def tell_stored(frame: Frame, owner: Instance, name: str, item: Value, container
 
 
 def call_dict(frame: Frame, receiver: Dict, name: str, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.interpreter.expressions import joined, key_of
-
     values = [value for _, value in receiver.items] + ([receiver.other] if receiver.other is not None else [])
     match name, arguments.args:
         case "items", ():
             if receiver.other is None and receiver.items:
                 pairs = tuple(Tuple((constant(key), value)) for key, value in receiver.items)
                 return Tuple(pairs, "items")
-            return Many(Tuple((UNKNOWN, joined(values, frame.place(node)))), None, "items")
+            return Many(Tuple((UNKNOWN, expressions.joined(values, frame.place(node)))), None, "items")
         case "values", ():
             if receiver.other is None and receiver.items:
                 return Tuple(tuple(values), "values")
-            return Many(joined(values, frame.place(node)), None, "values")
+            return Many(expressions.joined(values, frame.place(node)), None, "values")
         case (("get" | "pop" | "setdefault"), (key, *default)):
-            found = receiver.get(key_of(key)) if key_of(key) is not None else None
+            found = receiver.get(expressions.key_of(key)) if expressions.key_of(key) is not None else None
             if found is not None:
                 return found
-            return joined([*values, *default], frame.place(node)) if default else UNKNOWN
+            return expressions.joined([*values, *default], frame.place(node)) if default else UNKNOWN
     return UNKNOWN
 
 

@@ -11,8 +11,8 @@ from shapelint.dims import size
 from shapelint.events import Meeting
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.unification import UNBOUND, Verdict, meets
-from shapelint.values import Function, Int, Tensor, Value
+from shapelint.unification import UNBOUND, Bindings, Verdict, meets
+from shapelint.values import Function, Int, Tensor, Unknown, Value
 
 
 def union(left: Value, right: Value) -> Value:
@@ -58,7 +58,7 @@ def entry_value(frame: Frame, annotation: cst.Annotation, name: str, default: in
 
 def meet_arguments(inner: Frame, function: Function, arguments: Arguments, caller: Frame, node: cst.CSTNode) -> None:
     """Hold the arguments of a call against the parameters' annotations; names of axes are bound to sizes."""
-    bindings = UNBOUND
+    bindings = inserted(inner, function)
     params = [*function.node.params.posonly_params, *function.node.params.params, *function.node.params.kwonly_params]
     nodes = dict(zip((p.name.value for p in params), arguments.arg_nodes)) | dict(arguments.kwarg_nodes)
     for param in params:
@@ -79,6 +79,13 @@ def meet_arguments(inner: Frame, function: Function, arguments: Arguments, calle
     inner.bindings = bindings
 
 
+def inserted(inner: Frame, function: Function) -> Bindings:
+    """What `{heads}` stands for in the annotations: the parameters that are sizes, on entry."""
+    params = (*function.node.params.posonly_params, *function.node.params.params, *function.node.params.kwonly_params)
+    values = ((param.name.value, inner.scope.names.get(param.name.value)) for param in params)
+    return Bindings({f"{{{n}}}": v.dim for n, v in values if isinstance(v, Int | Unknown) and v.dim is not None})
+
+
 def mentions_shapes(annotation: cst.Annotation) -> bool:
     """Plain names such as `int` say nothing that a call does not say better."""
     return not isinstance(annotation.annotation, cst.Name) or annotation.annotation.value[:1].isupper()
@@ -86,8 +93,6 @@ def mentions_shapes(annotation: cst.Annotation) -> bool:
 
 def informed(value: Value, declared: Value) -> Value:
     """A value with what its annotation adds where nothing is known: its rank, dtype and library."""
-    from shapelint.values import Unknown
-
     match value, declared:
         case Tensor(), Tensor():
             known = value
@@ -104,7 +109,7 @@ def declare_return(inner: Frame, function: Function) -> None:
     annotation = function.node.returns
     inner.return_hint = hint_of(inner, annotation) if annotation is not None else None
     if inner.return_hint is not None and inner.bindings is None:
-        bindings = UNBOUND
+        bindings = inserted(inner, function)
         params = function.node.params
         for param in (*params.posonly_params, *params.params, *params.kwonly_params):
             if param.annotation is not None and mentions_shapes(param.annotation):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.events import Annotation, Declared, Decorator
-from shapelint.interpreter import transforms
+from shapelint.interpreter import expressions, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import Frame
@@ -29,12 +29,10 @@ JAXTYPING = "jaxtyping."
 
 
 def function(frame: Frame, node: cst.FunctionDef) -> None:
-    from shapelint.interpreter.expressions import evaluate
-
     name = node.name.value
     made = Function(name, node, frame.scope)
     value: Value = made
-    decorators = [evaluate(frame, decorator.decorator) for decorator in node.decorators]
+    decorators = [expressions.evaluate(frame, decorator.decorator) for decorator in node.decorators]
     for decorator in reversed(decorators):
         value = decorated(frame, decorator, value, node)
     frame.scope.names[name] = value
@@ -61,10 +59,8 @@ def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDe
 
 
 def class_(frame: Frame, node: cst.ClassDef) -> None:
-    from shapelint.interpreter.expressions import evaluate
-
     for decorator in node.decorators:
-        evaluate(frame, decorator.decorator)
+        expressions.evaluate(frame, decorator.decorator)
     made = define_class(frame, node)
     frame.scope.names[node.name.value] = made
     declare(frame, node, "class", list(fields(frame, node)), made)
@@ -72,9 +68,7 @@ def class_(frame: Frame, node: cst.ClassDef) -> None:
 
 def type_alias(frame: Frame, node: cst.TypeAlias) -> None:
     """`type Vec = Float[Tensor, "n"]`"""
-    from shapelint.interpreter.expressions import evaluate
-
-    frame.scope.names[node.name.value] = evaluate(frame, node.value)
+    frame.scope.names[node.name.value] = expressions.evaluate(frame, node.value)
 
 
 def declare(

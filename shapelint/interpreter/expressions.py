@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -50,7 +52,7 @@ def name(frame: Frame, node: cst.Name) -> Value:
 
 
 def integer(frame: Frame, node: cst.Integer) -> Value:
-    return Int(as_dim(node.evaluated_value))
+    return Int(as_dim(int(node.value.replace("_", ""), 0)) if node.value.strip("0_") else as_dim(0))
 
 
 def floating(frame: Frame, node: cst.Float) -> Value:
@@ -66,11 +68,18 @@ def ellipsis(frame: Frame, node: cst.Ellipsis) -> Value:
 
 
 def string(frame: Frame, node: cst.SimpleString | cst.ConcatenatedString) -> Value:
+    if isinstance(node, cst.ConcatenatedString):
+        left, right = string(frame, node.left), string(frame, node.right)  # type: ignore[arg-type]
+        return operators.on_sequences("Add", left, right) or UNKNOWN
+    return literal(node.value) if isinstance(node, cst.SimpleString) else formatted(frame, node)
+
+
+@lru_cache(maxsize=1024)
+def literal(source: str) -> Value:
     try:
-        text = node.evaluated_value
+        return Const(ast.literal_eval(source))
     except (SyntaxError, ValueError):
         return UNKNOWN
-    return UNKNOWN if text is None else Const(text)
 
 
 def formatted(frame: Frame, node: cst.FormattedString) -> Value:

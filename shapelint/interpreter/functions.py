@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, originate
-from shapelint.interpreter import contracts
+from shapelint.interpreter import contracts, expressions
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.scopes import Scope
@@ -109,11 +109,9 @@ def fill(inner: Frame, function: Function, arguments: Arguments, caller: Frame, 
 
 
 def default_of(frame: Frame, param: cst.Param) -> Value:
-    from shapelint.interpreter.expressions import evaluate
-
     if param.default is None:
         return frame.unknown(param.name.value, param, "parameter", None, size(param.name.value, frame.key))
-    return evaluate(frame, param.default)
+    return expressions.evaluate(frame, param.default)
 
 
 def evaluate_alone(frame: Frame, function: Function, owner: Value | None) -> Value:
@@ -142,15 +140,13 @@ def bind_alone(inner: Frame, function: Function, owner: Value | None) -> None:
 
 def entry_value(frame: Frame, param: cst.Param) -> Value:
     """What is known of a parameter without a call: its annotation, else the type of its default."""
-    from shapelint.interpreter.expressions import evaluate
-
     name = param.name.value
     event = Input(name, frame.site(param), contracts.text_of(frame, param.annotation))
     if param.annotation is not None:
         value = contracts.entry_value(frame, param.annotation, name, default_number(frame, param))
         if not isinstance(value, Unknown):
             return originate(value, event)
-    default = evaluate(frame, param.default) if param.default is not None else UNKNOWN
+    default = expressions.evaluate(frame, param.default) if param.default is not None else UNKNOWN
     symbol = size(name, frame.key, default_number(frame, param))
     match default:
         case Int():
@@ -163,11 +159,9 @@ def entry_value(frame: Frame, param: cst.Param) -> Value:
 
 
 def default_number(frame: Frame, param: cst.Param) -> int | None:
-    from shapelint.interpreter.expressions import evaluate
-
     if param.default is None:
         return None
-    match evaluate(frame, param.default):
+    match expressions.evaluate(frame, param.default):
         case Int(dim=dim):
             return dim.value
     return None
@@ -175,7 +169,6 @@ def default_number(frame: Frame, param: cst.Param) -> int | None:
 
 def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Value:
     """Run a body in its frame; the value is what all its returns have in common."""
-    from shapelint.interpreter.expressions import evaluate
     from shapelint.interpreter.statements import execute_block
 
     site = inner.site(function.node)
@@ -183,7 +176,7 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
     inner.run.stack.append(id(function.node))
     try:
         if isinstance(function.node, cst.Lambda):
-            result = evaluate(inner, function.node.body)
+            result = expressions.evaluate(inner, function.node.body)
         else:
             contracts.declare_return(inner, function)
             regions = tuple(decorated_regions(inner, function))
@@ -198,12 +191,11 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
 
 def decorated_regions(frame: Frame, function: Function) -> Iterator[str]:
     """@torch.no_grad() and its like hold for the whole body."""
-    from shapelint.interpreter.expressions import evaluate
     from shapelint.interpreter.transforms import REGIONS
 
     for decorator in function.node.decorators:
         node = decorator.decorator
-        value = evaluate(frame, node.func if isinstance(node, cst.Call) else node)
+        value = expressions.evaluate(frame, node.func if isinstance(node, cst.Call) else node)
         if isinstance(value, Library) and value.name in REGIONS:
             yield REGIONS[value.name]
 

@@ -33,12 +33,13 @@ def execute_all(frame: Frame, statements: Iterable[cst.CSTNode]) -> None:
 
 
 def execute(frame: Frame, statement: cst.CSTNode) -> None:
-    if isinstance(statement, cst.SimpleStatementLine):
-        execute_all(frame, statement.body)
-        return
     executor = EXECUTORS.get(type(statement))
     if executor is not None:
         executor(frame, statement)
+
+
+def line(frame: Frame, node: cst.SimpleStatementLine) -> None:
+    execute_all(frame, node.body)
 
 
 def expression(frame: Frame, node: cst.Expr) -> None:
@@ -252,6 +253,7 @@ def makes_global(frame: Frame, node: cst.Global | cst.Nonlocal) -> None:
 
 
 EXECUTORS: dict[type[cst.CSTNode], Executor] = {
+    cst.SimpleStatementLine: line,
     cst.Expr: expression,
     cst.Return: returns,
     cst.Raise: ends_path,

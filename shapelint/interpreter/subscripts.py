@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import libcst as cst
-from libcst import matchers as m
 
 from shapelint.dims import Origin, anonymous
-from shapelint.interpreter import attributes
+from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.values import (
@@ -33,26 +32,22 @@ from shapelint.values import (
 
 
 def subscript(frame: Frame, node: cst.Subscript) -> Value:
-    from shapelint.interpreter.expressions import evaluate
-
     tensor_node = shape_owner(node.value)
     if tensor_node is not None:
         tensor = tensor_behind(frame, tensor_node)
         if tensor is not None:
             return frame.known(of_shape(frame, tensor, tensor_node, index_value(frame, node)))
-    base = evaluate(frame, node.value)
+    base = expressions.evaluate(frame, node.value)
     index = index_value(frame, node)
     return frame.known(item(frame, base, index, node))
 
 
 def index_value(frame: Frame, node: cst.Subscript) -> Value:
     """What stands between the brackets, as Python hands it over."""
-    from shapelint.interpreter.expressions import evaluate
-
     parts = []
     for element in node.slice:
         inner = element.slice
-        parts.append(evaluate(frame, inner.value if isinstance(inner, cst.Index) else inner))
+        parts.append(expressions.evaluate(frame, inner.value if isinstance(inner, cst.Index) else inner))
     is_tuple = len(node.slice) > 1 or isinstance(node.slice[0].comma, cst.Comma)
     return Tuple(tuple(parts)) if is_tuple else parts[0]
 
@@ -108,11 +103,22 @@ def of_unknown(frame: Frame, base: Unknown, index: Value, node: cst.Subscript) -
     from shapelint.dims import size
 
     symbol = base.dim.symbol if base.dim is not None else None
-    name = frame.site(node.slice[0]).text
-    dim = size(f"{symbol.name}[{name}]", symbol.scope) if symbol is not None else None
+    name = constant_text(index)
+    known = symbol is not None and name is not None
+    dim = size(f"{symbol.name}[{name}]", symbol.scope) if symbol is not None and known else None
     graph = base.graph
-    value = frame.unknown(name, node, "item", base, dim)
+    value = frame.unknown(name or "?", node, "item", base, dim)
     return Unknown(value.dim, graph, value.made_by)
+
+
+def constant_text(index: Value) -> str | None:
+    """A constant index as text: `cfg["width"]` is one size everywhere, `cfg[key]` is not."""
+    match index:
+        case Const(value=str() as text):
+            return repr(text)
+        case Int(dim=dim):
+            return str(dim)
+    return None
 
 
 def of_tuple(frame: Frame, base: Tuple, index: Value, node: cst.Subscript) -> Value:
@@ -124,9 +130,7 @@ def of_tuple(frame: Frame, base: Tuple, index: Value, node: cst.Subscript) -> Va
         case Slice():
             known = constant_slice(index)
             return Many(UNKNOWN, kind=base.kind) if known is None else Tuple(base.items[known], base.kind)
-    from shapelint.interpreter.expressions import joined
-
-    return joined(list(base.items), frame.place(node)) if base.items else UNKNOWN
+    return expressions.joined(list(base.items), frame.place(node)) if base.items else UNKNOWN
 
 
 def constant_slice(index: Slice) -> slice | None:
@@ -144,33 +148,34 @@ def constant_slice(index: Slice) -> slice | None:
 
 
 def of_dict(frame: Frame, base: Dict, index: Value, node: cst.Subscript) -> Value:
-    from shapelint.interpreter.expressions import joined, key_of
-
-    key = key_of(index)
+    key = expressions.key_of(index)
     if key is not None:
         found = base.get(key)
         return UNKNOWN if found is None else found
     values = [value for _, value in base.items] + ([base.other] if base.other is not None else [])
-    return joined(values, frame.place(node))
+    return expressions.joined(values, frame.place(node))
+
+
+SHAPE_FORMS = frozenset({cst.Attribute, cst.Call})
 
 
 def shape_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
     """`x` where the expression is `x.shape` or `x.size()`."""
+    if type(node) not in SHAPE_FORMS:  # isinstance is slow on libcst's nodes, which are abstract base classes
+        return None
     match node:
         case cst.Attribute(value=owner, attr=cst.Name(value="shape")):
             return owner
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=()):
             return owner
-        case cst.Call(func=func, args=(cst.Arg(value=owner),)) if m.matches(func, m.Attribute(attr=m.Name("shape"))):
-            return owner
+        case cst.Call(func=cst.Attribute(attr=cst.Name(value="shape")), args=(cst.Arg(value=owner),)):
+            return owner  # np.shape(x)
     return None
 
 
 def tensor_behind(frame: Frame, node: cst.BaseExpression) -> Tensor | None:
     """The array that an expression is, by virtue of its shape being asked for."""
-    from shapelint.interpreter.expressions import evaluate
-
-    match evaluate(frame, node):
+    match expressions.evaluate(frame, node):
         case Tensor() as tensor:
             return tensor
         case Unknown() as unknown:
@@ -210,12 +215,22 @@ def sizes(axes: tuple[Axis, ...]) -> Tuple:
     return Tuple(tuple(Int(axis.size) for axis in axes), "size")
 
 
+def short_name(node: cst.BaseExpression) -> str:
+    """What a tensor is called, for the names of its sizes."""
+    match node:
+        case cst.Name(value=name):
+            return name
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            return f"{base}.{name}"
+    return "?"
+
+
 def with_axis(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: int) -> Tensor:
     """The tensor with so many known axes that `index` is among them."""
     shape = tensor.shape
     head, tail = list(shape.head), list(shape.tail)
     origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
-    text = frame.site(node).text if len(frame.site(node).text) < 30 else "?"
+    text = short_name(node)
     while index >= 0 and len(head) <= index:
         head.append(Axis(anonymous((origin, len(head)), f"{text}.shape[{len(head)}]")))
     while index < 0 and len(tail) < -index:
