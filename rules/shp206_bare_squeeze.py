@@ -28,10 +28,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dims import Dim, Origin
-from shapelint.events import Event, Operation
-from shapelint.evidence import axes_of, clue, name_of
+from shapelint.events import Event, Kind, Operation
+from shapelint.evidence import axes_of, clue, made_by, name_of
 from shapelint.rule import Report
-from shapelint.values import Tensor
+from shapelint.values import NONE, Maker, Tensor, Value
+
+LOST = "is lost when its size is 1, as in the last batch of an epoch"
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -39,31 +41,52 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if not isinstance(event, Operation) or event.name != "squeeze":
             continue
         operand = event.arguments.get("x")
-        lead = operand.shape.axis(0) if isinstance(operand, Tensor) else None
-        if not isinstance(operand, Tensor) or lead is None or operand.shape.least_rank < 2:
+        if not isinstance(operand, Tensor):
             continue
-        name, end = name_of(event, operand), "is lost when it is 1, as in the last batch of an epoch"
-        if "dim" not in event.arguments and may_be_one(lead.size):
-            remedy = remedies(operand)
-            yield Report(event, f"{name} is {operand.shape}: its axis 0 {end}; {remedy}", (clue(event, operand),))
-        elif axes_of(event) == (0,) and is_named(lead.size):
-            message = f"{name} is {operand.shape}: squeeze(0) does nothing, but its axis {lead.size} {end}; drop it"
+        name = name_of(event, operand)
+        if axes_of(event) == (0,) and is_named(operand):
+            message = f"{name} is {operand.shape}: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
+        elif event.arguments.get("dim", NONE) == NONE and (lead := leading_axis(operand)):
+            message = f"{name} is {operand.shape}: {lead} {LOST}; {remedy(operand)}"
+            yield Report(event, message, (clue(event, operand),))
+
+
+def leading_axis(operand: Tensor) -> str:
+    """What may be lost together with the axes that are meant; empty where nothing is."""
+    shape, event = operand.shape, made_by(operand)
+    lead = shape.axis(0)
+    if lead is not None:
+        return f"its axis 0 ({lead.size})" if shape.least_rank > 1 and may_be_one(lead.size) else ""
+    if len(shape.tail) > 1 and shape.tail[-1].maker is Maker.LAYER and shape.tail[-1].size.value == 1:
+        return "the batch"  # (..., c, 1, 1) of a pooling layer
+    if isinstance(event, Operation) and event.kind is Kind.CONTRACTION:  # (n, d) @ x.T
+        left, right = event.arguments.get("x"), event.arguments.get("y")
+        rows = left.shape.axis(0) if isinstance(left, Tensor) and left.shape.rank == 2 else None
+        return f"the axis of {rows.size}" if rows and is_transposed(right) and may_be_one(rows.size) else ""
+    return ""
+
+
+def is_transposed(value: Value | None) -> bool:
+    """Nobody transposes a vector."""
+    event = made_by(value) if value is not None else None
+    return isinstance(event, Operation) and event.name == "transpose"
 
 
 def may_be_one(size: Dim) -> bool:
     """A size that comes with the data: unknown, and no number of a configuration."""
-    origins = {symbol.origin for symbol in size.symbols()}
-    return bool(origins) and Origin.SIZE not in origins and size.symbol is not None
+    return size.symbol is not None and size.symbol.origin is not Origin.SIZE
 
 
-def is_named(size: Dim) -> bool:
-    return size.symbol is not None and size.symbol.origin is Origin.AXIS
+def is_named(operand: Tensor) -> bool:
+    lead = operand.shape.axis(0)
+    return lead is not None and lead.size.symbol is not None and lead.size.symbol.origin is Origin.AXIS
 
 
-def remedies(operand: Tensor) -> str:
-    """Which axes to name instead, where they are known."""
-    ones = [index for index, axis in enumerate(operand.shape.axes) if axis.size.value == 1]
-    if operand.shape.rank is None or not ones:
-        return "name the axis to remove"
-    return f"write squeeze({ones[0]})" if len(ones) == 1 else "name the axes to remove, or use flatten(1)"
+def remedy(operand: Tensor) -> str:
+    """Which axis to name instead, where that is known."""
+    shape = operand.shape
+    ones = [index for index, axis in enumerate(shape.axes, -len(shape.axes)) if axis.size.value == 1]
+    if shape.head and shape.run is not None:
+        return "name the axes to remove"
+    return f"write squeeze({ones[0]})" if len(ones) == 1 else "name the axes to remove"
