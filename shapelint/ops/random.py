@@ -11,6 +11,7 @@ from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
     Op,
+    Part,
     Result,
     Unknowable,
     integer,
@@ -107,15 +108,17 @@ def vectors(mean: Value, y: Value = NONE, shape: Value = NONE) -> Shape:
 def choice(a: Value, shape: Value = NONE) -> Result:
     """Elements of a vector, or numbers below an int."""
     if not is_none(shape):
-        if isinstance(a, Int) or tensor(a).shape.rank == 1:
+        if isinstance(a, Int):
+            return Part(sizes(shape, Maker.CREATED), "index")
+        if tensor(a).shape.rank == 1:
             return sizes(shape, Maker.CREATED)
         raise Unknowable("rows of a table, or elements of a vector")
     return UNKNOWN
 
 
-def permutation(x: Value) -> Shape:
+def permutation(x: Value) -> Result:
     """range(n) or an array, shuffled."""
-    return shape_of(x.dim) if isinstance(x, Int) else _array_only(x)
+    return Part(shape_of(x.dim), "index") if isinstance(x, Int) else _array_only(x)
 
 
 def _array_only(x: Value) -> Shape:
