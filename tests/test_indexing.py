@@ -188,6 +188,8 @@ SYMBOLIC = [
     (shape_of(2 * N), part(at(N)), shape_of(N)),
     (shape_of(2 * N), part(NONE, NONE, at(2)), shape_of(N)),
     (shape_of(N), part(NONE, NONE, at(-1)), shape_of(N)),
+    (shape_of(N), part(NONE, at(N // 2)), shape_of(N // 2)),
+    (shape_of(N), part(at(N // 2)), shape_of(N - N // 2)),
     (shape_of(N, M), index_of(ALL, part(NONE, at(1))), shape_of(N, 1)),
     (shape_of(N, M), index_of(ALL, part(at(-1))), shape_of(N, 1)),
     (shape_of(N, M), index_of(ALL, part(at(K), at(K + 1))), shape_of(N, 1)),

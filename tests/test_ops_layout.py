@@ -330,6 +330,8 @@ torch.meshgrid(t(5), t(7), indexing="ij")
 torch.meshgrid(t(5), t(7), indexing="xy")
 torch.meshgrid([t(5), t(7), t(11)], indexing="ij")
 torch.block_diag(t(5, 7), t(11, 13))
+torch.where(t(5, 1, dt="bool"), t(7), 0.0)
+t(5, 7).where(t(5, 1, dt="bool"), t(7))
 np.append(n(5, 7), n(5, 7))
 np.append(n(5, 7), n(11, 7), axis=0)
 np.concatenate([n(5, 7), n(5, 7)], axis=None)
@@ -360,6 +362,7 @@ M.split(A(5, 7), [2, 3])
 M.split(A(5, 7), [2, 4], axis=1)
 M.array_split(A(11, 7), 3)
 M.array_split(A(5, 7), 3, axis=1)
+M.where(A(5, 1, dt="bool"), A(7), 0.0)
 M.meshgrid(A(5), A(7))
 M.meshgrid(A(5), A(7), indexing="ij")
 M.meshgrid(A(5), A(7), A(11))
@@ -797,6 +800,17 @@ def test_what_is_not_known_claims_nothing() -> None:
     assert call("torch.matmul", Shape((), Run()), Shape((), Run())).least_rank == 0
     first, second = (call("torch.Tensor.view", Shape((), Run()), -1) for _ in range(2))
     assert first.sizes != second.sizes  # two unknown tensors have no size in common
+
+
+@pytest.mark.parametrize("callee", ["torch.where", "numpy.where"])
+def test_where_of_a_condition_alone(callee: str) -> None:
+    result = infer_call(callee, [Tensor(shape_of(N, M), "bool")])
+    assert isinstance(result, Tuple)
+    rows, columns = result.items
+    assert isinstance(rows, Tensor)
+    assert isinstance(columns, Tensor)
+    assert rows.shape == columns.shape
+    assert (rows.shape.rank, rows.dtype) == (1, "int64")
 
 
 def test_letters_name_the_axes_that_come_out_of_a_run() -> None:

@@ -76,13 +76,6 @@ def clamp(x: Value, min: Value = NONE, max: Value = NONE) -> Shape:
     return broadcast_all(*(tensor(v).shape for v in (x, min, max) if not is_none(v)))
 
 
-def where(condition: Value, x: Value = NONE, y: Value = NONE) -> Shape:
-    """condition, x and y together. With the condition alone it is nonzero."""
-    if is_none(x) and is_none(y):
-        raise Unknowable("where of one argument is nonzero")
-    return broadcast_all(*(tensor(v).shape for v in (condition, x, y)))
-
-
 def masked_fill(x: Value, mask: Value) -> Shape:
     return broadcast_all(tensor(x).shape, tensor(mask).shape)
 
@@ -341,7 +334,6 @@ OPS: tuple[Op, ...] = (
     *rows(ACTIVATIONS, unary, "x", "float"),
     *rows(STEPS, unary, "x", "step", ZERO),
     *rows(MAGNITUDES, unary, "x", "magnitude"),
-    *rows((("where", "torch np jnp"),), where, "condition, x, y", promote_of("x", "y")),
     *rows((("allclose", "torch np jnp"),), all_close, "x, y"),
     *rows((("real", "torch np jnp lax"), ("imag", "torch np jnp lax")), unary, "x", "magnitude"),
     *rows((("lerp", "torch"),), lerp, "x, end, weight", "same"),
@@ -357,8 +349,6 @@ OPS: tuple[Op, ...] = (
     ),
     *(Op(name, operator, (f"{c}(x)",), Kind.ELEMENTWISE, dtype, graph) for c, name, dtype, graph in PREFIXES.values()),
     Op("clamp", clamp, ("jax.lax.clamp(min, x, max)",), Kind.ELEMENTWISE, "same"),
-    Op("where", where, ("torch.Tensor.where(x, condition, y)",), Kind.ELEMENTWISE, promote_of("x", "y")),
-    Op("where", where, ("jax.lax.select(condition, x, y)",), Kind.ELEMENTWISE, promote_of("x", "y")),
     Op("clamp", clamp, ("numpy.ndarray.clip(x, min, max, out)",), Kind.ELEMENTWISE, promote_of("x", "min", "max")),
     Op("pow", binary, ("torch.float_power(x, y)", "numpy.float_power(x, y)"), Kind.ELEMENTWISE, unknown_dtype),
     Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, unknown_dtype),

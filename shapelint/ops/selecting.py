@@ -5,10 +5,14 @@ from __future__ import annotations
 from shapelint.dims import ONE, Dim, as_dim, data_dependent
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced, resized
+from shapelint.ops.dtypes import promote_of
 from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layout import movedim
 from shapelint.ops.op import (
+    GraphEffect,
     Op,
+    Part,
+    Result,
     ShapeError,
     Unknowable,
     axis_index,
@@ -17,6 +21,7 @@ from shapelint.ops.op import (
     size_or_any,
     tensor,
 )
+from shapelint.ops.ordering import nonzero_tuple
 from shapelint.ops.reshaping import flatten
 from shapelint.ops.runs import ends, hidden, joined, with_rank
 from shapelint.ops.slices import least, slice_size
@@ -211,6 +216,13 @@ def slice_in_dim(x: Value, start_index: Value, limit_index: Value, stride: Value
     )
 
 
+def where(condition: Value, x: Value = NONE, y: Value = NONE) -> Result:
+    """condition, x and y together. With the condition alone (k,) for each of its axes, as nonzero gives."""
+    if is_none(x) and is_none(y):
+        return tuple(Part(shape, "index", GraphEffect.NO_GRAPH) for shape in nonzero_tuple(condition))
+    return broadcast_all(*(tensor(v).shape for v in (condition, x, y)))
+
+
 KIND = Kind.INDEXING
 
 
@@ -223,6 +235,19 @@ def _op(name: str, function: object, *spellings: str) -> Op:
 
 
 OPS: tuple[Op, ...] = (
+    Op(
+        "where",
+        where,
+        (
+            "torch.where(condition, input, other)",
+            "torch.Tensor.where(self, condition, other)",
+            "numpy.where(condition, x, y)",
+            "jax.numpy.where(condition, x, y)",
+            "jax.lax.select(pred: condition, on_true: x, on_false: y)",
+        ),
+        Kind.ELEMENTWISE,
+        promote_of("x", "y"),
+    ),
     _op("gather", gather, "torch.gather(input, dim, index, *, sparse_grad)"),
     _op(
         "take_along_dim",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, derive, divide
+from shapelint.dims import ONE, Derivation, Dim, anonymous, as_dim, derive, divide
 from shapelint.ops.op import Unknowable, dimension, is_none
 from shapelint.values import Value
 
@@ -39,17 +39,17 @@ def _backward(first: Dim | None, last: Dim | None, stride: int, size: Dim) -> tu
 
 def _forward(first: Dim | None, last: Dim | None, size: Dim) -> Dim:
     """The length of `[first:last]`. Negative bounds count from the end; those beyond the end stop there."""
-    if first is None or _atleast(first, as_dim(0)):
+    if first is None or _at_least(first, as_dim(0)):
         begin = first if first is not None else as_dim(0)
         if last is None:
             return size - begin
         if last - begin == ONE:
             return ONE
-        if _atleast(last, as_dim(0)) and not _atleast(size, last):
+        if _at_least(last, as_dim(0)) and not _at_least(size, last):
             return least(last - begin, size - begin)
         end = _end(last, size)
         return end - begin if end is not None else _sliced(begin, last, size)
-    if not _atleast(-first, ONE):
+    if not _at_least(-first, ONE):
         return _sliced(first, last if last is not None else size, size)
     end = size if last is None else _end(last, size)
     if end is None:
@@ -60,26 +60,40 @@ def _forward(first: Dim | None, last: Dim | None, size: Dim) -> Dim:
 
 def _end(last: Dim, size: Dim) -> Dim | None:
     """Where a slice stops, counted from the front; None where not even the sign of `last` is known."""
-    if _atleast(-last, ONE):
+    if _at_least(-last, ONE):
         return size + last
-    if not _atleast(last, as_dim(0)):
+    if not _at_least(last, as_dim(0)):
         return None
     return least(last, size)
 
 
 def least(a: Dim, b: Dim) -> Dim:
-    if _atleast(b, a):
+    if _at_least(b, a):
         return a
-    return b if _atleast(a, b) else derive("min", *sorted((a, b), key=str))
+    return b if _at_least(a, b) else derive("min", *sorted((a, b), key=str))
 
 
 def _sliced(first: Dim, last: Dim, size: Dim) -> Dim:
     return derive("slice", first, last, ONE, size)
 
 
-def _atleast(a: Dim, b: Dim) -> bool:
+def _at_least(a: Dim, b: Dim) -> bool:
     """a >= b whatever the symbols, each of which is at least 1."""
-    difference = a - b
+    return _never_negative(a - b) or any(_at_least(a, bound) for bound in _bounds(b))
+
+
+def _bounds(dim: Dim) -> tuple[Dim, ...]:
+    """Sizes that this one never exceeds: n // 2 stays within n."""
+    match dim.symbol and dim.symbol.derivation:
+        case Derivation("//", (dividend, divisor)) if _at_least(divisor, ONE) and _at_least(dividend, as_dim(0)):
+            return (dividend,)
+        case Derivation("min", operands):
+            return operands
+    return ()
+
+
+def _never_negative(difference: Dim) -> bool:
+    """Every coefficient but the constant is positive, and the constant is outweighed."""
     terms = [(monomial, c) for monomial, c in difference.terms if monomial]
     derived = any(s.derivation for monomial, _ in terms for s in monomial)  # n // 2 may be 0
     constant = sum(c for monomial, c in difference.terms if not monomial)
