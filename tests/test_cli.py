@@ -65,7 +65,7 @@ def test_clean(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--exit-zero"], 0),
         (["--ignore", "SHP1"], 0),
-        (["--select", "SHP2,SHP3"], 0),
+        (["--select", "SHP102,shp103"], 0),
         (["--select", "shp101"], 1),
         (["--select=SHP2", "--extend-select=SHP101"], 1),
     ],
