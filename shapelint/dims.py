@@ -422,7 +422,9 @@ def _spelled(derivation: Derivation) -> str:
 def _spell(terms: tuple[tuple[Monomial, int], ...]) -> Iterable[str]:
     for position, (monomial, coefficient) in enumerate(terms):
         sign = "-" if coefficient < 0 else "+"
-        factors = [f"({s.name})" if s.derivation and len(monomial) > 1 else s.name for s in monomial]
+        factors = [
+            f"({s.name})" if s.derivation and (len(monomial) > 1 or abs(coefficient) != 1) else s.name for s in monomial
+        ]
         if abs(coefficient) != 1 or not monomial:
             factors.insert(0, str(abs(coefficient)))
         text = "*".join(factors)
