@@ -135,10 +135,15 @@ class Dim:
         return self + -as_dim(other)
 
     def __mul__(self, other: Dim | int) -> Dim:
+        factor = as_dim(other)
+        if factor.terms == ONE.terms:
+            return self
+        if self.terms == ONE.terms:
+            return factor
         return _collect(
             (tuple(sorted(left + right, key=_symbol_key)), a * b)
             for left, a in self.terms
-            for right, b in as_dim(other).terms
+            for right, b in factor.terms
         )
 
     def __floordiv__(self, other: Dim | int) -> Dim:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from shapelint.shapes import Broadcast, line_up
 from shapelint.values import (
@@ -54,8 +54,7 @@ class Kind(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class Site(NamedTuple):
     """A piece of the source. `node` and `module` are the syntax tree's and opaque to rules."""
 
     node: Any
@@ -146,7 +145,7 @@ class Call:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        return (*self.args, *(value for _, value in self.kwargs), self.callee)
+        return (*self.args, *(value for _, value in self.kwargs), self.callee, self.result)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

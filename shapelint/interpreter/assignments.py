@@ -85,6 +85,11 @@ def part(frame: Frame, value: Value, index: int, node: cst.CSTNode) -> Value:
 def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.CSTNode) -> None:
     owner = expressions.evaluate(frame, target.value)
     name = target.attr.value
+    if name == "requires_grad" and isinstance(owner, Tensor) and owner.library in {None, "torch"}:
+        changed = operate(frame, "torch.Tensor.requires_grad_", Arguments((owner, value), {}, (target.value,)), node)
+        if isinstance(changed, Tensor):
+            attributes.rebind(frame, target.value, changed)
+        return
     if not isinstance(owner, Instance):
         return
     old = owner.attributes.get(name)

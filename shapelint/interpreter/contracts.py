@@ -25,7 +25,12 @@ def subscripted(base: Value, index: Value) -> Value:
 
 def text_of(frame: Frame, annotation: cst.Annotation | None) -> str:
     """An annotation as its author wrote it."""
-    return frame.site(annotation.annotation).text if annotation is not None else ""
+    if annotation is None:
+        return ""
+    known = frame.run.texts.get(id(annotation))
+    if known is None:
+        known = frame.run.texts[id(annotation)] = frame.site(annotation.annotation).text
+    return known
 
 
 def hint_of(frame: Frame, annotation: cst.Annotation) -> hints.TypeHint:

@@ -135,6 +135,8 @@ def fields(frame: Frame, node: cst.ClassDef) -> Iterator[Annotation]:
 
 def shape_strings(frame: Frame, name: str, node: cst.CSTNode) -> Iterator[Annotation]:
     """The jaxtyping subscripts inside an annotation: Float[Tensor, "b n"], also in unions and tuples."""
+    if type(node) is cst.Name or type(node) is cst.Attribute:
+        return
     if isinstance(node, cst.SimpleString):
         try:
             node = cst.parse_expression(str(node.evaluated_value))
@@ -148,9 +150,18 @@ def shape_strings(frame: Frame, name: str, node: cst.CSTNode) -> Iterator[Annota
             if isinstance(value, Const) and isinstance(value.value, str):
                 yield Annotation(name, base.name.removeprefix(JAXTYPING), value.value, frame.site(node))
             return
-    for child in node.children:
-        if isinstance(child, cst.BaseExpression | cst.SubscriptElement | cst.Index | cst.Element):
-            yield from shape_strings(frame, name, child)
+    for part in parts_of_type(node):
+        yield from shape_strings(frame, name, part)
+
+
+def parts_of_type(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The types that a union, a tuple or another generic type is made of."""
+    if isinstance(node, cst.Subscript):
+        yield from (e.slice.value for e in node.slice if isinstance(e.slice, cst.Index))
+    elif isinstance(node, cst.BinaryOperation):
+        yield from (node.left, node.right)
+    elif isinstance(node, cst.List | cst.Tuple):
+        yield from (element.value for element in node.elements)
 
 
 def constants(frame: Frame) -> Iterator[str]:

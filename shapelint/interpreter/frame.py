@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol
-from shapelint.events import Event, Input, Site
+from shapelint.events import Event, Input, Joined, Site, originate
 from shapelint.scopes import Path, Scope, meet
-from shapelint.values import Class, Function, Instance, Library, Unknown, Value, resolve
+from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of, resolve
 
 MOST_DEPTH = 7  # calls of project functions inside one another
-CALLS_PER_FUNCTION = 12  # context-sensitive evaluations, over the whole file
+CALLS_PER_FUNCTION = 4  # context-sensitive evaluations; what one function leaves, later ones may use
 
 
 class Project(Protocol):
@@ -35,11 +35,13 @@ class Run:
     events: list[Event] = field(default_factory=list)
     pending: list[Function] = field(default_factory=list)  # defined, not yet evaluated on their own
     defined: set[int] = field(default_factory=set)  # syntax nodes of what was ever pending
-    memo: dict[object, Value] = field(default_factory=dict)
+    memo: dict[object, tuple[Value, tuple[Event | None, ...]]] = field(default_factory=dict)
+    results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)  # annotations as written, by syntax node
     modules: dict[str, Scope] = field(default_factory=dict)  # imported project files by file name
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
-    calls_left: int = CALLS_PER_FUNCTION * 10
+    calls_left: int = 60  # to begin with
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
     future_annotations: bool = False
     serial: int = 0
@@ -98,7 +100,15 @@ class Frame:
         self.scope.names, self.facts, self.alive = dict(path.names), dict(path.facts), path.alive
 
     def meet(self, paths: list[Path], node: cst.CSTNode) -> None:
-        self.restore(meet(paths, self.place(node)))
+        met = meet(paths, self.place(node))
+        living = [path.names for path in paths if path.alive]
+        if len(living) > 1:
+            for name, value in met.names.items():
+                if isinstance(value, Tensor | Float | Unknown) and value.made_by is None:
+                    options = tuple(names[name] for names in living if name in names)
+                    if any(maker_of(option) is not None for option in options):
+                        met.names[name] = originate(value, Joined(options, self.site(node)))
+        self.restore(met)
 
     @contextmanager
     def region(self, names: tuple[str, ...]) -> Iterator[None]:

@@ -46,9 +46,14 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     run = frame.run
     keywords = tuple(sorted(arguments.kwargs.items(), key=lambda keyword: keyword[0]))
     signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions)
-    known = run.memo.get(signature)
-    if known is not None:
-        return known
+    makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
+    if signature in run.memo:
+        known, made_from = run.memo[signature]
+        if all(a is b for a, b in zip(makers, made_from)):
+            return known
+        event = Call(function, arguments.args, tuple(arguments.kwargs.items()), known, frame.site(node), frame.regions)
+        frame.tell(event)
+        return originate(known, event)  # alike, but computed from other values
     blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.calls_left <= 0
     if blocked or not arguments.complete:
         return opaque(frame, function, arguments, node)
@@ -63,7 +68,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     frame.tell(event)
     if maker_of(result) is None:
         result = originate(result, event)
-    run.memo[signature] = result
+    run.memo[signature] = result, makers
     return result
 
 
@@ -180,8 +185,8 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
         else:
             contracts.declare_return(inner, function)
             regions = tuple(decorated_regions(inner, function))
-            with inner.region(regions):
-                execute_block(inner, function.node.body)
+            inner.regions += regions
+            execute_block(inner, function.node.body)
             result = returned(inner, function)
     finally:
         inner.run.stack.pop()

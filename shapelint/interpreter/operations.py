@@ -15,11 +15,13 @@ from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
 from shapelint.values import (
     NONE,
     UNKNOWN,
+    Const,
     Float,
     Graph,
     GraphState,
     Int,
     Layer,
+    Library,
     Run,
     Shape,
     Tensor,
@@ -123,7 +125,7 @@ def infer(
     """Result, problem, and the arguments narrowed to those options of unions under which the call works."""
     if not any(isinstance(value, Union) for value in bound.values()):
         try:
-            return apply(spelling, bound), None, bound
+            return applied(frame, spelling, bound), None, bound
         except ShapeError as error:
             return UNKNOWN, str(error), bound
         except Unknowable:
@@ -149,6 +151,24 @@ def infer(
     for other, _ in working[1:]:
         result = join(result, other, frame.place(node))
     return result, None, bound
+
+
+# Results of these depend on nothing but shapes, dtypes and graphs, which values compare by.
+REPEATABLE = frozenset({Kind.ELEMENTWISE, Kind.CAST, Kind.NORMALISATION, Kind.CONTRACTION})
+
+
+def applied(frame: Frame, spelling: Spelling, bound: Mapping[str, Value]) -> Value:
+    """The result of an op; what was inferred from alike arguments is not inferred again."""
+    if spelling.op.kind not in REPEATABLE or any(type(value) not in COMPARABLE for value in bound.values()):
+        return apply(spelling, bound)
+    key = (spelling.callee, spelling.by_operands, spelling.in_place, tuple(bound.items()))
+    known = frame.run.results.get(key)
+    if known is None:
+        known = frame.run.results[key] = apply(spelling, bound)
+    return known
+
+
+COMPARABLE = frozenset({Tensor, Int, Float, Const, Library})
 
 
 def narrowed(spelling: Spelling, value: Value) -> tuple[Value, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import libcst as cst
 
@@ -14,6 +15,7 @@ from shapelint.values import (
     UNKNOWN,
     Const,
     Float,
+    GraphState,
     Hint,
     Int,
     Library,
@@ -50,6 +52,8 @@ OPERATORS: dict[str, str] = {
     "Plus": "pos",
     "BitInvert": "invert",
 }  # libcst's operator nodes (with or without "Assign") -> functions of `operator`
+
+WRITTEN_IN_PLACE = frozenset({"torch", "numpy"})  # `x += y` keeps the shape of x; jax makes a new array
 
 # What rules call the operations whose `operator` function has another name.
 RULE_NAMES = {"truediv": "div", "floordiv": "floor_divide"}
@@ -88,7 +92,7 @@ def binary(
     right: Value,
     operands: tuple[cst.CSTNode, cst.CSTNode],
 ) -> Value:
-    """`left operator right` for the name of a libcst operator node."""
+    """`left operator right` for the name of a libcst operator node; `left operator= right` for an AugAssign."""
     match left, right:
         case Tensor(), _:
             return on_tensors(frame, node, operator, left, right, operands)
@@ -102,7 +106,7 @@ def binary(
             return union(left, right)
     plain = on_numbers(operator, left, right)
     if plain is not None:
-        return plain
+        return plain if not (is_taken(left) or is_taken(right)) else noted(frame, node, operator, plain, left, right)
     sequence = on_sequences(operator, left, right)
     if sequence is not None:
         return sequence
@@ -119,7 +123,10 @@ def on_tensors(
     right: Value,
     operands: tuple[cst.CSTNode, cst.CSTNode],
 ) -> Value:
-    result = operate(frame, f"operator.{OPERATORS[operator]}", Arguments((left, right), {}, operands), node)
+    name = OPERATORS[operator]
+    if isinstance(node, cst.AugAssign) and isinstance(left, Tensor) and left.library in WRITTEN_IN_PLACE:
+        name = f"i{name.removesuffix('_')}"
+    result = operate(frame, f"operator.{name}", Arguments((left, right), {}, operands), node)
     return UNKNOWN if result is None else result
 
 
@@ -145,6 +152,23 @@ def on_numbers(operator: str, left: Value, right: Value) -> Value | None:
         return Float(FLOATING[operator](x, y) if x is not None and y is not None else None)
     except (ArithmeticError, ValueError, TypeError):
         return Float()
+
+
+def is_taken(value: Value) -> bool:
+    """A Python number that was taken from a tensor."""
+    return isinstance(value, Float) and (value.graph.state is GraphState.NUMBER or isinstance(value.made_by, Operation))
+
+
+def noted(frame: Frame, node: cst.CSTNode, operator: str, result: Value, left: Value, right: Value) -> Value:
+    """Arithmetic with numbers that were taken from tensors is part of the data flow."""
+    name = OPERATORS.get(operator, operator)
+    values = {"x": left, "y": right}
+    canonical = RULE_NAMES.get(name, name)
+    site = frame.site(node)
+    event = Operation(canonical, f"operator.{name}", Kind.ELEMENTWISE, values, result, site, regions=frame.regions)
+    frame.tell(event)
+    graph = graph_of(left) if graph_of(left).origins else graph_of(right)
+    return originate(replace(result, graph=graph) if isinstance(result, Float) else result, event)
 
 
 def number(value: Value) -> float | None:
@@ -222,7 +246,7 @@ def unary(frame: Frame, node: cst.UnaryOperation, value: Value) -> Value:
         case "Minus", Int(dim=dim):
             return Int(-dim)
         case "Minus", Float(value=known):
-            return Float(-known if known is not None else None)
+            return replace(value, value=-known if known is not None else None)
         case "Plus", Int() | Float():
             return value
         case _, Tensor() | Union():
