@@ -141,9 +141,7 @@ class Dim:
         if self.terms == ONE.terms:
             return factor
         return _collect(
-            (tuple(sorted(left + right, key=_symbol_key)), a * b)
-            for left, a in self.terms
-            for right, b in factor.terms
+            (tuple(sorted(left + right, key=_symbol_key)), a * b) for left, a in self.terms for right, b in factor.terms
         )
 
     def __floordiv__(self, other: Dim | int) -> Dim:

@@ -64,7 +64,7 @@ def solved(source: Shape, targets: Sequence[Dim]) -> tuple[Dim, ...]:
     rest = product(size for size in targets if size != FREE)
     numel = source.numel()
     if not free:
-        if numel is not None and numel != as_dim(0) and never_equal(numel, rest):
+        if numel is not None and numel.terms and numel != rest and never_equal(numel, rest):
             raise ShapeError(f"{source} has {numel} elements, {spell(targets)} needs {rest}")
         return tuple(targets)
     size = unknown_size(source, *targets) if numel is None else _remaining(source, numel, rest, targets)
@@ -122,6 +122,8 @@ def _take(pieces: list[Axis], size: Dim) -> tuple[Dim, ...] | None:
         part = pieces.pop(0).size
         if part == ONE:
             continue
+        if part == size:
+            return (*taken, part)
         rest = divide(size, part)
         if rest is not None:
             taken.append(part)
