@@ -31,9 +31,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.inert import inert_decorator, inert_string, misspelled
 from shapelint.events import Declared, Event
 from shapelint.finding import Severity
+from shapelint.inert import inert_decorator, inert_string, misspelled
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR

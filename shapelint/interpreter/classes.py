@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from shapelint.dims import size
@@ -14,6 +16,7 @@ from shapelint.values import (
     NONE,
     Class,
     Const,
+    Dict,
     Function,
     Instance,
     Int,
@@ -113,7 +116,22 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
         instance.attributes.setdefault(name, typical_field(frame, cls, name))
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
         evaluate_alone(frame, initialiser, instance)
+    for name, value in list(instance.attributes.items()):
+        if (value == NONE or is_empty(value)) and filled_later(frame, cls, name):
+            instance.attributes[name] = frame.unknown(name, cls.node, "attribute", instance)
     return instance
+
+
+def is_empty(value: Value) -> bool:
+    return (isinstance(value, Tuple) and not value.items) or (isinstance(value, Dict) and value == Dict())
+
+
+def filled_later(frame: Frame, cls: Class, name: str) -> bool:
+    """Whether an attribute that starts out as None or empty is set or filled elsewhere in the class."""
+    module, _ = (cls.scope.file() if cls.scope is not None else None) or (frame.module, "")
+    sets = re.findall(rf"\.{name}\s*=(?!=)", module.code_for_node(cls.node))
+    fills = re.search(rf"\.{name}(?:\[[^\]]*\]\s*=(?!=)|\.(?:append|extend|insert|update|add)\()", module.code_for_node(cls.node))
+    return len(sets) > 1 or fills is not None
 
 
 def typical_field(frame: Frame, cls: Class, name: str) -> Value:
