@@ -189,6 +189,8 @@ def of_shape(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: Valu
         case Int(dim=dim) if dim.value is not None:
             axis = tensor.shape.axis(dim.value)
             if axis is None and tensor.shape.run is not None:
+                if may_overlap(tensor.shape, dim.value):
+                    return Int(anonymous((tensor.made_by or tensor.shape.run, dim.value), f"shape[{dim.value}]"))
                 tensor = with_axis(frame, tensor, node, dim.value)
                 axis = tensor.shape.axis(dim.value)
             return Int(axis.size) if axis is not None else UNKNOWN
@@ -223,6 +225,16 @@ def short_name(node: cst.BaseExpression) -> str:
         case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
             return f"{base}.{name}"
     return "?"
+
+
+def may_overlap(shape: Shape, index: int) -> bool:
+    """Whether the axis at `index` may be one of those that are known from the other end of the shape.
+
+    One from either end are two: nobody asks a vector for the size of its batch.
+    """
+    other_end = shape.tail if index >= 0 else shape.head
+    wanted = index + 1 if index >= 0 else -index
+    return bool(other_end) and len(other_end) + wanted > 2
 
 
 def with_axis(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: int) -> Tensor:

@@ -162,7 +162,10 @@ def parse_spelling(op: Op, text: str) -> Spelling:
     accepts = frozenset(parameters)
     requires = frozenset(name for name, parameter in parameters.items() if parameter.default is parameter.empty)
     positional: list[str] = []
-    keywords = {name: canonical(name, accepts) for name in SYNONYMS if canonical(name, accepts) in accepts}
+    takes_any = len(parameters) < len(signature)
+    keywords: dict[str, str] = {}
+    if not takes_any:  # `a` and `n` are sizes in einops
+        keywords = {name: canonical(name, accepts) for name in SYNONYMS if canonical(name, accepts) in accepts}
     variadic: str | None = None
     keyword_only = False
     for part in (p.strip() for p in inside.rstrip(")").split(",")):
@@ -178,7 +181,6 @@ def parse_spelling(op: Op, text: str) -> Spelling:
         elif not keyword_only:
             positional.append(given or canonical(name, accepts))
         keywords[name] = given or canonical(name, accepts)
-    takes_any = len(parameters) < len(signature)
     return Spelling(callee, op, tuple(positional), keywords, variadic, accepts, takes_any, requires)
 
 
@@ -189,7 +191,7 @@ def canonical(name: str, accepts: frozenset[str]) -> str:
 def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> dict[str, Value]:
     """Arguments by canonical name, in the order of the signature. Unknown keywords are kept under their own name.
 
-    Raises Unknowable when there are more positional arguments than the signature has.
+    Raises Unknowable when there are more positional arguments than the signature has, or a size has the name of one.
     """
     bound: dict[str, Value] = dict(zip(spelling.positional, args))
     rest = args[len(spelling.positional) :]
@@ -199,6 +201,8 @@ def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value
         alone = len(rest) == 1 and isinstance(rest[0], Tuple | Many | Unknown)  # an unknown may be the whole tuple
         bound[spelling.variadic] = rest[0] if alone else Tuple(rest)
     for name, value in kwargs.items():
+        if spelling.accepts_any and name not in spelling.keywords and name in spelling.accepts:
+            raise Unknowable(f"{name} is a size, not the parameter")
         bound[spelling.keywords.get(name, name)] = value
     return bound
 
