@@ -165,22 +165,22 @@ def _comes_first(name: str, other: str, event: Declared) -> bool:
 
 
 def _is_slip(a: str, b: str) -> bool:
-    """One edit inside the word: two letters swapped, one wrong, missing or doubled, an underscore left out.
+    """One slip inside a word of five letters or more: two letters swapped, one wrong, missing or doubled.
 
-    Ends of words tell names apart (dim_q and dim_k, head and heads), and so do digits.
+    Ends of words tell names apart (dim_q and dim_k, head and heads), and so do digits. A missing underscore counts.
     """
-    if min(len(a), len(b)) < 4 or any(character.isdigit() for character in a + b):
+    if any(character.isdigit() for character in a + b):
         return False
-    short, long = sorted((a, b), key=len)
-    start = next((i for i, (x, y) in enumerate(zip(short, long)) if x != y), len(short))
-    end = next((i for i, (x, y) in enumerate(zip(short[::-1], long[::-1])) if x != y), len(short))
-    if len(short) == len(long):
-        middle = short[start : len(short) - end]
-        if len(middle) == 2:
-            return middle[::-1] == long[start : len(long) - end] and "_" not in middle
-        around = short[start - 1 : start] + short[start + 1 : start + 2]
-        return len(middle) == 1 and len(around) == 2 and around.isalpha() and len(a) > 4 and long[start] != "_"
-    if len(long) != len(short) + 1 or start + end < len(short) or start == 0 or start == len(short):
+    if a.replace("_", "") == b.replace("_", ""):
+        return len(a) > 4
+    changed = [(x, y) for x, y in zip(a.split("_"), b.split("_")) if x != y]
+    if a.count("_") != b.count("_") or len(changed) != 1:
         return False
-    around = long[start - 1 : start] + long[start + 1 : start + 2]
-    return around.isalpha() and len(short) > 4
+    short, long = sorted(changed[0], key=len)
+    if len(short) < 5 or len(long) - len(short) > 1 or short[0] != long[0] or short[-1] != long[-1]:
+        return False
+    start = next(i for i, (x, y) in enumerate(zip(short, long)) if x != y)
+    if len(long) > len(short):
+        return short[start:] == long[start + 1 :]
+    swapped = long[:start] + long[start + 1] + long[start] + long[start + 2 :]
+    return short == swapped or short[start + 1 :] == long[start + 1 :]

@@ -1,0 +1,62 @@
+"""A part of the loss is cut from the graph and trains nothing.
+
+Reports `.detach()`, `.data`, `.numpy()`, `.item()`, `.tolist()`, `float()`, `int()` and `stop_gradient` where a whole
+additive term of a loss passes through them while other terms are attached. Targets, weights and advantages beside
+an attached factor, straight-through estimators and values for the log are left alone.
+
+Why: the loss still falls, since its other terms train, and the value that is printed looks right. Only the
+gradient of this term is missing.
+
+Bad:
+    import torch.nn.functional as F
+
+    def step(model, optimizer, x, y):
+        logits, penalty = model(x)
+        loss = F.cross_entropy(logits, y) + 0.1 * penalty.mean().item()
+        loss.backward()
+        optimizer.step()
+
+Good:
+    import torch.nn.functional as F
+
+    def step(model, optimizer, x, y):
+        logits, penalty = model(x)
+        loss = F.cross_entropy(logits, y) + 0.1 * penalty.mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.dataflow import DeadTerm, dead_terms, trained_by
+from shapelint.events import Event
+from shapelint.rule import Clue, Report
+
+MEANING = {
+    "detach": "detach() takes the value from the graph",
+    "data": ".data is the value without its graph",
+    "stop_gradient": "stop_gradient lets no gradient through",
+    "numpy": "numpy() gives an array that autograd does not know",
+}
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for dead in dead_terms(events):
+        if not dead.cut.rebuilds:
+            yield Report(dead.cut.event, message(dead), clues(dead))
+
+
+def message(dead: DeadTerm) -> str:
+    cut = dead.cut.event
+    source = trained_by(dead.cut)
+    what = f"{source.site.text} gets" if source is not None else "what it was computed from gets"
+    reason = MEANING.get(cut.name, f"{cut.name}() gives a Python number")
+    return f"This term of the loss trains nothing: {reason}, so {what} no gradient from it. Add the attached tensor"
+
+
+def clues(dead: DeadTerm) -> tuple[Clue, ...]:
+    source = trained_by(dead.cut)
+    found = (Clue("computed here", source.site),) if source is not None else ()
+    return (*found, Clue("part of the loss here", dead.loss.site))

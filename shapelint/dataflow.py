@@ -1,0 +1,381 @@
+"""How the parts of a loss hang on what trains: along the events, backwards from where gradients start.
+
+A value is *attached* where a gradient flows from it to something trainable, and *cut* where one would, were it not
+for the event that took it from the graph. What is called and unknown counts as trainable; rules ask for more evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Returned, Stored, ancestors
+from shapelint.registration import WEIGHTED_LAYERS, is_module, is_parameter, steps
+from shapelint.values import (
+    NONE,
+    TRUE,
+    Const,
+    Dict,
+    Float,
+    Function,
+    GraphState,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    graph_of,
+    maker_of,
+)
+
+CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
+NUMBERS = frozenset({"builtins.float", "builtins.int"})
+REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
+# What has no gradient, or only zeros: other rules speak of that.
+FLAT = frozenset({
+    "argmax", "argmin", "argsort", "sign", "round", "floor", "ceil", "trunc", "one_hot", "bincount", "histc", "long",
+    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "isnan", "isfinite",
+})  # fmt: skip
+WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
+LEAVES = frozenset({"parameter", "requires_grad_"})
+LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
+NO_GRAD = frozenset({"no_grad", "inference_mode"})
+MOST_DEPTH = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a value left the graph: the event, and what would have trained through it."""
+
+    event: Operation
+    lost: frozenset[object]
+
+    @property
+    def rebuilds(self) -> bool:
+        return not cuts(self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What a value is attached to; and where it was cut, if it is attached to nothing."""
+
+    live: frozenset[object] = frozenset()
+    cuts: tuple[Cut, ...] = ()
+
+    def __or__(self, other: Hold) -> Hold:
+        live = self.live | other.live
+        return Hold(live, () if live else tuple(dict.fromkeys(self.cuts + other.cuts)))
+
+
+LOOSE = Hold()
+
+
+@dataclass(slots=True)
+class Flow:
+    """The data flow of one file; what is found of an event is kept."""
+
+    events: Sequence[Event]
+    known: dict[tuple[int, int], Hold] = field(default_factory=dict)
+    stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        for event in self.events:
+            if isinstance(event, Stored):
+                self.stores.setdefault((id(event.owner.cls), event.attribute), []).append(event.value)
+
+    def hold(self, value: Value | None) -> Hold:
+        """How a value hangs on what trains."""
+        match value:
+            case Tuple(items=items) | Union(options=items):
+                return self.any_of(items)
+            case Many(item=item):
+                return self.hold(item)
+            case Dict(items=pairs, other=other):
+                return self.any_of((*(item for _, item in pairs), other))
+            case Tensor() | Unknown() | Float() | Int():
+                maker = maker_of(value)
+                if maker is not None:
+                    return self.of(maker)
+                graph = graph_of(value)
+                return Hold(graph.origins) if graph.state is GraphState.GRAPH else LOOSE
+        return LOOSE
+
+    def any_of(self, values: Sequence[Value | None]) -> Hold:
+        found = LOOSE
+        for value in values:
+            found |= self.hold(value)
+        return found
+
+    def of(self, event: Event) -> Hold:
+        """How what an event made hangs on what trains; a loop's value does not hang on itself."""
+        key = (id(event), event.index) if isinstance(event, Item) else (id(event), -1)
+        if key not in self.known:
+            if self.depth > MOST_DEPTH:
+                return LOOSE
+            self.known[key] = LOOSE
+            self.depth += 1
+            self.known[key] = self._of(event)
+            self.depth -= 1
+        return self.known[key]
+
+    def _of(self, event: Event) -> Hold:
+        match event:
+            case Item(of=Call(result=Tuple(items=items)), index=index) if index < len(items):
+                return self.hold(items[index])
+            case Item(of=Operation(name=name), index=1) if name in WITH_INDICES:
+                return LOOSE
+            case Item(of=maker):
+                return self.of(maker)
+            case Input(kind="attribute", source=Instance() as owner, name=name):
+                return self.any_of(self.stores.get((id(owner.cls), name), ()))
+            case Input(kind="item" | "iteration", source=source):
+                return self.hold(source)
+            case Input(kind="attribute", source=Tensor() | Unknown() as source):
+                return Hold() if maker_of(source) is None else self.hold(source)
+            case Joined(options=options):
+                return self.any_of(options)
+            case Operation() if not is_without_gradients(event.regions):
+                return self.of_operation(event)
+            case Call() if not is_without_gradients(event.regions):
+                return self.of_call(event)
+        return LOOSE
+
+    def of_operation(self, event: Operation) -> Hold:
+        if event.name in LEAVES:
+            return LOOSE if event.arguments.get("requires_grad") == Const(False) else Hold(frozenset({event}))
+        if event.name in FLAT or (event.name == "grad" and event.arguments.get("create_graph") != Const(True)):
+            return LOOSE
+        operands = self.any_of(event.values)
+        if cuts(event) or rebuilds(event):
+            return Hold(cuts=(Cut(event, operands.live),)) if operands.live else operands
+        if event.layer is not None and event.layer.name in WEIGHTED_LAYERS:
+            return Hold(operands.live | {event.layer})
+        return operands
+
+    def of_call(self, event: Call) -> Hold:
+        """A project's function gives what it computed; of others only what they were called with is known."""
+        given = self.any_of((*event.args, *(value for _, value in event.kwargs)))
+        match event.callee:
+            case Function():
+                return self.hold(event.result) | given
+            case Library():
+                return given
+            case Method(receiver=Tensor() as receiver):
+                return self.hold(receiver) | given
+            case Method(receiver=receiver) if self.hold(receiver) != LOOSE:
+                return self.hold(receiver) | given
+            case Layer():
+                return Hold(given.live | {event.callee})
+        if any(isinstance(value, Tensor | Unknown | Tuple) for value in event.args):
+            return Hold(given.live | {source_of(event.callee)})
+        return given
+
+    def terms(self, value: Value) -> list[Value]:
+        """The additive parts of a loss, without what only scales them or joins paths."""
+        found: list[Value] = []
+        self._split(value, found, set())
+        return found
+
+    def _split(self, value: Value, found: list[Value], seen: set[int]) -> None:
+        maker = maker_of(value)
+        if isinstance(value, Union):
+            for option in value.options:
+                self._split(option, found, seen)
+            return
+        if maker is None or id(maker) in seen:
+            return
+        seen.add(id(maker))
+        parts = self.parts(maker)
+        if parts is None:
+            found.append(value)
+        else:
+            for part in parts:
+                self._split(part, found, seen)
+
+    def parts(self, event: Event) -> tuple[Value, ...] | None:
+        """What an event adds up or hands on; None where it computes something of its own."""
+        match event:
+            case Joined(options=options):
+                return options
+            case Call(callee=Function(), result=result) if maker_of(result) is not None:
+                return (result,)
+            case Operation(name="mul" | "div") if not is_without_gradients(event.regions):
+                factors = [value for value in event.values if self.hold(value) != LOOSE]
+                return (factors[0],) if len(factors) == 1 else None
+            case Operation(name=name) if name in LINEAR:
+                return event.values
+        return None
+
+
+def is_without_gradients(regions: Sequence[str]) -> bool:
+    innermost = next((r for r in reversed(regions) if r in NO_GRAD or r == "enable_grad"), None)
+    return innermost in NO_GRAD
+
+
+def cuts(event: Operation) -> bool:
+    return event.name in CUTS or event.callee in NUMBERS
+
+
+def rebuilds(event: Operation) -> bool:
+    """torch.tensor(t), Variable(t); torch.as_tensor only of several tensors."""
+    if event.name == "as_tensor":
+        return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
+    return event.name in REBUILDS
+
+
+def source_of(callee: Value) -> object:
+    """Identifies an unknown callable: the same attribute of the same thing is the same one."""
+    match callee:
+        case Method(receiver=receiver, name=name):
+            return source_of(receiver), name
+        case Unknown(made_by=Input(kind="attribute", name=name, source=source)) if source is not None:
+            return source_of(source), name
+        case Unknown(made_by=maker) if maker is not None:
+            return maker
+    return callee
+
+
+def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
+    """Values that are losses, with the event that says so and whether gradients certainly start there."""
+    for event in events:
+        match event:
+            case Operation(name="backward"):
+                yield event.values[0], event, True
+            case Call(callee=Method(name="backward" | "manual_backward"), args=(loss, *_)):
+                yield loss, event, True
+            case Call(callee=Method(name="backward", receiver=loss), args=()):
+                yield loss, event, True
+            case Operation(name="grad", callee="torch.autograd.grad", arguments={"outputs": loss}):
+                yield loss, event, True
+            case Returned(value=Tuple(items=items)):
+                yield from ((item, event, False) for item in items)
+            case Returned(value=value):
+                yield value, event, False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadTerm:
+    """A part of a loss that trains nothing because of `cut`, while `alive` does train something."""
+
+    cut: Cut
+    alive: Value
+    loss: Event
+
+
+def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
+    """The parts of losses that were cut off, each cut once: of what is back-propagated or returned."""
+    if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event)) for event in events):
+        return
+    flow = Flow(events)
+    seen: set[int] = set()
+    for loss, event, is_certain in losses(events):
+        for dead in _dead(flow, loss, event, is_certain):
+            if id(dead.cut.event.site.node) not in seen:
+                seen.add(id(dead.cut.event.site.node))
+                yield dead
+
+
+def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
+    terms = [(term, flow.hold(term)) for term in flow.terms(loss)]
+    alive = [term for term, hold in terms if hold.live and (is_certain or is_scalar(term))]
+    live = frozenset(origin for _, hold in terms for origin in hold.live)
+    if not alive:
+        return
+    for term, hold in terms:
+        if hold.cuts and (is_certain or is_scalar(term)):
+            cut = min(hold.cuts, key=lambda cut: (bool(cut.lost <= live), not cut.rebuilds))
+            before = {id(earlier) for earlier in ancestors(cut.event)}
+            if not any(id(maker_of(part)) in before for part, other in terms if other.live):
+                yield DeadTerm(cut, alive[0], event)
+
+
+def is_scalar(value: Value) -> bool:
+    """A single number by the way it was computed: a loss, a full reduction, or one taken out with item()."""
+    maker = maker_of(value)
+    while isinstance(maker, Operation):
+        if maker.kind is Kind.LOSS or maker.name == "item" or maker.callee in NUMBERS:
+            return True
+        if maker.kind is Kind.REDUCTION:
+            return maker.arguments.get("dim", NONE) == NONE
+        inner = [maker_of(operand) for operand in maker.operands]
+        if not (cuts(maker) or rebuilds(maker) or maker.name in LINEAR) or not inner:
+            return False
+        maker = next((event for event in inner if event is not None), None)
+    return False
+
+
+def trained_by(cut: Cut) -> Event | None:
+    """The nearest of the calls and parameters that would have trained through a cut."""
+    for earlier in ancestors(cut.event):
+        match earlier:
+            case Operation(layer=layer) if earlier in cut.lost or (layer is not None and layer in cut.lost):
+                return earlier
+            case Call(callee=callee) if callee in cut.lost or source_of(callee) in cut.lost:
+                return earlier
+    return None
+
+
+def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:
+    """Rebuilt tensors that are a dead term of a loss, or all of what a module's own method returns as one."""
+    found = {id(dead.cut.event.site.node): dead.cut for dead in dead_terms(events) if dead.cut.rebuilds}
+    flow = Flow(events)
+    for step in steps(events):
+        match step.event:
+            case Returned(value=value) if step.stack and is_module(step.stack[-1].owner) and is_scalar(value):
+                for cut in flow.hold(value).cuts:
+                    if cut.rebuilds and any(isinstance(origin, Layer) for origin in cut.lost):
+                        found.setdefault(id(cut.event.site.node), cut)
+    yield from found.values()
+
+
+def rebuilt_parameters(events: Sequence[Event]) -> Iterator[Operation]:
+    """torch.as_tensor((self.a, self.b)) of Parameters, in what a method of their module returns."""
+    copies = [
+        event
+        for event in events
+        if isinstance(event, Operation)
+        and rebuilds(event)
+        and not is_without_gradients(event.regions)
+        and any(map(is_parameter, event.operands))
+    ]
+    if not copies:
+        return
+    flow = Flow(events)
+    used = {
+        id(earlier)
+        for event in events
+        if isinstance(event, Returned) and flow.hold(event.value).live
+        for earlier in ancestors(event)
+    }
+    yield from {id(copy.site.node): copy for copy in copies if id(copy) in used}.values()
+
+
+def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
+    """`requires_grad` put on a computed value: on what is back-propagated, or inside of forward on a copy."""
+    starts = {id(maker_of(loss)) for loss, _, is_certain in losses(events) if is_certain}
+    for step in steps(events):
+        match step.event:
+            case Operation(name="requires_grad_" | "variable" | "tensor") as event if _is_leaf(event):
+                source = maker_of(event.values[0])
+                computed = isinstance(source, Operation | Call) and not is_fresh(source)
+                if id(event) in starts and (computed or isinstance(source, Joined)):
+                    yield event
+                elif event.name == "tensor" and step.is_in_forward and isinstance(source, Operation):
+                    if computed and not cuts(source):  # x.detach() is a new leaf on purpose
+                        yield event
+
+
+def _is_leaf(event: Operation) -> bool:
+    return event.name == "requires_grad_" or event.arguments.get("requires_grad") == TRUE
+
+
+def is_fresh(event: Event) -> bool:
+    """Whether a value begins here: zeros, randn, an array of numbers."""
+    return isinstance(event, Operation) and (event.kind in {Kind.CREATION, Kind.RANDOM} or not event.operands)
