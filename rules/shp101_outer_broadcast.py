@@ -38,7 +38,9 @@ from shapelint.rule import Report
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in events:
-        if not isinstance(event, Operation) or event.kind is not Kind.ELEMENTWISE or event.problem is not None:
+        if not isinstance(event, Operation) or event.problem is not None:
+            continue
+        if event.kind is not Kind.ELEMENTWISE and event.name != "masked_select":
             continue
         tables = filter(None, (table_of(a, b) for a, b in combinations(tensors_of(event), 2)))
         table = next((table for table in tables if not is_meant(event, table)), None)

@@ -12,6 +12,7 @@ from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.ops import iterate as iterate_layer
+from shapelint.ops.data import collated
 from shapelint.scopes import Scope
 from shapelint.values import (
     UNKNOWN,
@@ -50,8 +51,8 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
             result = operate(frame, "operator.getitem", Arguments((value, index), {}, (node, None)), node)
             return UNKNOWN if result is None else result
         case Layer():
-            element = iterate_layer(value)
-            return frame.unknown("item", node, "iteration", value) if element is None else element
+            batch = iterate_layer(value) or loaded(frame, value, node)
+            return frame.unknown("item", node, "iteration", value) if batch is None else batch
         case Instance():
             return of_instance(frame, value, node)
         case Union(options=options):
@@ -61,6 +62,14 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
         case Unknown(graph=graph):
             return Unknown(None, graph, Input("item", frame.site(node), kind="iteration", source=value))
     return UNKNOWN
+
+
+def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
+    """A batch of a DataLoader over a dataset of the linted code."""
+    dataset = loader.config.get("dataset")
+    if not isinstance(dataset, Instance) or dataset.cls.lookup("__getitem__") is None:
+        return None
+    return collated(loader, of_instance(frame, dataset, node))
 
 
 def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:

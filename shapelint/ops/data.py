@@ -5,11 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from shapelint.dims import ONE
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import unknown_axis
 from shapelint.ops.op import Op, Result, Unknowable, is_none, prepend, tensor
 from shapelint.ops.runs import ends
-from shapelint.values import NONE, Axis, Graph, GraphState, Layer, Tensor, Tuple, Value
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Axis,
+    Const,
+    Dict,
+    Float,
+    Graph,
+    GraphState,
+    Int,
+    Layer,
+    Maker,
+    Shape,
+    Tensor,
+    Tuple,
+    Value,
+)
 
 DATASET = "torch.utils.data.TensorDataset"
 LOADER = "torch.utils.data.DataLoader"
@@ -33,6 +50,34 @@ def _batch(config: Mapping[str, Value]) -> Value | None:
         return None
     batched = not ("batch_size" in config and is_none(config["batch_size"]))
     return samples(dataset.config.get("tensors", NONE), unknown_axis() if batched else None)
+
+
+def collated(loader: Layer, sample: Value) -> Value | None:
+    """The batch that a DataLoader makes of items like `sample`; None where it has a way of its own."""
+    config = loader.config
+    if loader.name != LOADER or not is_none(config.get("collate_fn", NONE)) or "batch_sampler" in config:
+        return None
+    if "batch_size" in config and is_none(config["batch_size"]):
+        return sample
+    return _stacked(sample, unknown_axis())
+
+
+def _stacked(sample: Value, batch: Axis) -> Value:
+    match sample:
+        case Tensor(shape=shape):
+            lead, run, tail = (tuple(map(_of_dataset, shape.head)), shape.run, tuple(map(_of_dataset, shape.tail)))
+            return Tensor(prepend(batch, Shape(lead, run, tail)), sample.dtype, "torch", Graph(GraphState.CONST))
+        case Int() | Float() | Const(value=bool()):
+            return Tensor(Shape((batch,)), None, "torch", Graph(GraphState.CONST))
+        case Tuple(items=items):
+            return Tuple(tuple(_stacked(item, batch) for item in items), "list")
+        case Dict(items=entries, other=None):
+            return Dict(tuple((key, _stacked(item, batch)) for key, item in entries))
+    return UNKNOWN
+
+
+def _of_dataset(axis: Axis) -> Axis:
+    return Axis(axis.size, axis.factors, Maker.DATASET) if axis.size == ONE else axis
 
 
 def samples(tensors: Value, batch: Axis | None) -> Value | None:
