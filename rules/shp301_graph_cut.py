@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import DeadTerm, dead_terms, trained_by
+from shapelint.dataflow import DeadTerm, dead_terms, trained_by, words_for
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -50,10 +50,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 
 def message(dead: DeadTerm) -> str:
     cut = dead.cut.event
-    source = trained_by(dead.cut)
-    what = f"{source.site.text} gets" if source is not None else "what it was computed from gets"
     reason = MEANING.get(cut.name, f"{cut.name}() gives a Python number")
-    return f"This term of the loss trains nothing: {reason}, so {what} no gradient from it. Add the attached tensor"
+    return f"This term of the loss trains nothing: {reason}, so {words_for(dead.cut)} gets no gradient from it. Add the attached tensor"
 
 
 def clues(dead: DeadTerm) -> tuple[Clue, ...]:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import rebuilt_losses, rebuilt_parameters, relabelled, trained_by
+from shapelint.dataflow import rebuilt_losses, rebuilt_parameters, relabelled, trained_by, words_for
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -38,10 +38,9 @@ from shapelint.rule import Clue, Report
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for cut in rebuilt_losses(events):
         source = trained_by(cut)
-        what = source.site.text if source is not None else "what it was computed from"
         yield Report(
             cut.event,
-            f"A new tensor without a history: {what} gets no gradient from this part of the loss. Use torch.stack "
+            f"A new tensor without a history: {words_for(cut)} gets no gradient from this part of the loss. Use torch.stack "
             "or torch.cat for several tensors, and a single one as it is",
             (Clue("computed here", source.site),) if source is not None else (),
         )

@@ -32,6 +32,7 @@ from shapelint.values import (
     Value,
     graph_of,
     maker_of,
+    options,
 )
 
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
@@ -40,7 +41,7 @@ REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
 # What has no gradient, or only zeros: other rules speak of that.
 FLAT = frozenset({
     "argmax", "argmin", "argsort", "sign", "round", "floor", "ceil", "trunc", "one_hot", "bincount", "histc", "long",
-    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "isnan", "isfinite",
+    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "sample", "isnan", "isfinite",
 })  # fmt: skip
 WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
 LEAVES = frozenset({"parameter", "requires_grad_"})
@@ -107,6 +108,23 @@ class Flow:
                 return Hold(graph.origins) if graph.state is GraphState.GRAPH else LOOSE
         return LOOSE
 
+    def hold_element(self, value: Value | None, index: int) -> Hold:
+        """The same of one element, where the elements are known apart: of records that were appended to a list."""
+        maker = maker_of(value) if value is not None else None
+        if isinstance(maker, Input) and maker.kind == "iteration" and maker.source is not None:
+            stored = self.stored(maker_of(maker.source))
+            if stored and all(isinstance(record, Tuple) and index < len(record.items) for record in stored):
+                return self.any_of([record.items[index] for record in stored if isinstance(record, Tuple)])
+        return self.hold(value)
+
+    def stored(self, event: Event | None) -> Sequence[Value]:
+        """What the methods of a class put into an attribute, or into the list that it is."""
+        match event:
+            case Input(kind="attribute", source=Instance() as owner, name=name):
+                values = self.stores.get((id(owner.cls), name), ())
+                return [value for value in values if value != NONE and value != Tuple((), "list")]
+        return ()
+
     def any_of(self, values: Sequence[Value | None]) -> Hold:
         found = LOOSE
         for value in values:
@@ -133,8 +151,10 @@ class Flow:
                 return LOOSE
             case Item(of=maker):
                 return self.of(maker)
-            case Input(kind="attribute", source=Instance() as owner, name=name):
-                return self.any_of(self.stores.get((id(owner.cls), name), ()))
+            case Input(kind="attribute", source=Instance()):
+                return self.any_of(self.stored(event))
+            case Input(kind="item", name=name, source=source) if name.isdigit():
+                return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
                 return self.hold(source)
             case Input(kind="attribute", source=Tensor() | Unknown() as source):
@@ -298,13 +318,13 @@ def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[D
 
 def is_scalar(value: Value) -> bool:
     """A single number by the way it was computed: a loss, a full reduction, or one taken out with item()."""
-    maker = maker_of(value)
+    maker = maker_of(value.options[0] if isinstance(value, Union) else value)
     while isinstance(maker, Operation):
         if maker.kind is Kind.LOSS or maker.name == "item" or maker.callee in NUMBERS:
             return True
         if maker.kind is Kind.REDUCTION:
             return maker.arguments.get("dim", NONE) == NONE
-        inner = [maker_of(operand) for operand in maker.operands]
+        inner = [maker_of(operand) for value in maker.values for operand in options(value)]
         if not (cuts(maker) or rebuilds(maker) or maker.name in LINEAR) or not inner:
             return False
         maker = next((event for event in inner if event is not None), None)
@@ -320,6 +340,15 @@ def trained_by(cut: Cut) -> Event | None:
             case Call(callee=callee) if callee in cut.lost or source_of(callee) in cut.lost:
                 return earlier
     return None
+
+
+def words_for(cut: Cut) -> str:
+    """What loses its gradient by a cut, as the author wrote it."""
+    source = trained_by(cut)
+    if source is not None:
+        return source.site.text
+    names = [origin[1] for origin in cut.lost if isinstance(origin, tuple)]
+    return str(names[0]) if names else "what it was computed from"
 
 
 def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:

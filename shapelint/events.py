@@ -310,6 +310,8 @@ def originate(value: Value, event: Event) -> Value:
             return replace(value, items=parts, made_by=event)
         case Layer() if value.made_by is None:
             return replace(value, made_by=event)
+        case Union(options=options):
+            return replace(value, options=tuple(originate(option, event) for option in options))
     return value
 
 

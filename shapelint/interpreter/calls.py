@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from shapelint.events import Call, originate
+from shapelint.events import Call, Joined, originate
 from shapelint.interpreter import attributes, builtins, containers, expressions, operations, transforms
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -29,6 +29,7 @@ from shapelint.values import (
     Unknown,
     Value,
     join,
+    maker_of,
 )
 
 RECEIVERS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
@@ -214,6 +215,8 @@ def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments,
     result = results[0]
     for other in results[1:]:
         result = join(result, other, frame.place(node))
+    if maker_of(result) is None and any(maker_of(option) is not None for option in results):
+        return originate(result, Joined(tuple(results), frame.site(node)))
     return result
 
 
