@@ -9,6 +9,7 @@ import libcst as cst
 from shapelint import hints
 from shapelint.dims import size
 from shapelint.events import Meeting
+from shapelint.interpreter import conditions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.unification import UNBOUND, Bindings, Verdict, meets
@@ -35,15 +36,21 @@ def text_of(frame: Frame, annotation: cst.Annotation | None) -> str:
 
 def hint_of(frame: Frame, annotation: cst.Annotation) -> hints.TypeHint:
     """The type that an annotation names; quoted ones are read as code."""
-    from shapelint.interpreter.conditions import quietly
+    known = frame.run.hints.get(id(annotation))
+    if known is None:
+        known = hints.as_hint(conditions.quietly(frame, unquoted(annotation.annotation)))
+        if frame.function is not None:  # at the top level later definitions may still be missing
+            frame.run.hints[id(annotation)] = known
+    return known
 
-    node = annotation.annotation
-    if isinstance(node, cst.SimpleString):
-        try:
-            node = cst.parse_expression(str(node.evaluated_value))
-        except (cst.ParserSyntaxError, ValueError):
-            return hints.as_hint(quietly(frame, node))
-    return hints.as_hint(quietly(frame, node))
+
+def unquoted(node: cst.BaseExpression) -> cst.BaseExpression:
+    if type(node) is not cst.SimpleString:
+        return node
+    try:
+        return cst.parse_expression(str(node.evaluated_value))
+    except (cst.ParserSyntaxError, ValueError):
+        return node
 
 
 def declared(frame: Frame, hint: hints.TypeHint, scope: object, name: str) -> Value:
@@ -147,7 +154,7 @@ def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> V
     if match.verdict is not Verdict.CONTRADICTED:
         frame.bindings = match.bindings
     reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
-    name = frame.site(node.target).text
+    name = subscripts.short_name(node.target)
     function = frame.function.name if frame.function is not None else ""
     text = text_of(frame, node.annotation)
     frame.tell(Meeting(value, text, "assignment", name, frame.site(node), reason, function))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.events import Annotation, Declared, Decorator
-from shapelint.interpreter import expressions, transforms
+from shapelint.interpreter import expressions, subscripts, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import Frame
@@ -123,14 +123,14 @@ def annotations_of(frame: Frame, node: cst.FunctionDef) -> Iterator[Annotation]:
     for statement in node.body.body:
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
             if isinstance(part, cst.AnnAssign):
-                yield from shape_strings(frame, frame.site(part.target).text, part.annotation.annotation)
+                yield from shape_strings(frame, subscripts.short_name(part.target), part.annotation.annotation)
 
 
 def fields(frame: Frame, node: cst.ClassDef) -> Iterator[Annotation]:
     for statement in node.body.body:
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
             if isinstance(part, cst.AnnAssign):
-                yield from shape_strings(frame, frame.site(part.target).text, part.annotation.annotation)
+                yield from shape_strings(frame, subscripts.short_name(part.target), part.annotation.annotation)
 
 
 def shape_strings(frame: Frame, name: str, node: cst.CSTNode) -> Iterator[Annotation]:

@@ -86,16 +86,16 @@ def formatted(frame: Frame, node: cst.FormattedString) -> Value:
     """An f-string: known parts as text, unknown ones as their source in braces."""
     parts = []
     for part in node.parts:
-        if isinstance(part, cst.FormattedStringText):
+        if type(part) is cst.FormattedStringText:
             parts.append(part.value)
-            continue
-        match evaluate(frame, part.expression) if isinstance(part, cst.FormattedStringExpression) else UNKNOWN:
-            case Int(dim=dim) if dim.value is not None:
-                parts.append(str(dim.value))
-            case Const(value=str() as text):
-                parts.append(text)
-            case _:
-                parts.append(f"{{{frame.site(part).text.strip('{}')}}}")
+        elif type(part) is cst.FormattedStringExpression:
+            match evaluate(frame, part.expression):
+                case Int(dim=dim) if dim.value is not None:
+                    parts.append(str(dim.value))
+                case Const(value=str() as text):
+                    parts.append(text)
+                case _:
+                    parts.append(f"{{{subscripts.short_name(part.expression)}}}")
     return Const("".join(parts))
 
 

@@ -38,6 +38,7 @@ class Run:
     memo: dict[object, tuple[Value, tuple[Event | None, ...]]] = field(default_factory=dict)
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
+    hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     texts: dict[int, str] = field(default_factory=dict)  # annotations as written, by syntax node
     modules: dict[str, Scope] = field(default_factory=dict)  # imported project files by file name
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated

@@ -55,7 +55,7 @@ class Arguments:
     def after(self, value: Value, node: cst.CSTNode | None) -> Arguments:
         """The same with a first argument before the others: the receiver of a method."""
         nodes = (node, *self.arg_nodes)
-        return replace(self, args=(value, *self.args), arg_nodes=nodes)
+        return Arguments((value, *self.args), self.kwargs, nodes, self.kwarg_nodes, self.complete)
 
 
 def operate(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) -> Value | None:

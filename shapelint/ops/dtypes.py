@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 
 from shapelint.ops.op import DtypeRule
@@ -59,6 +59,7 @@ DEFAULTS: Mapping[str, Mapping[str, Dtype]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def parse(name: str | None) -> Dtype | None:
     """The dtype of a name, None where it is none that promotion knows."""
     found = re.fullmatch(r"(bool|u?int|b?float|complex)(\d*)", name or "")

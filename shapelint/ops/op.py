@@ -53,6 +53,8 @@ class GraphEffect(Enum):
     LEAF = "leaf"  # nn.Parameter, requires_grad_()
     CONSTANT = "constant"  # zeros_like, randn: depends on no operand's values
 
+    __hash__ = object.__hash__
+
 
 # A dtype, the name of a rule (see dtypes.result_dtype), or a function of the bound arguments and the library.
 DtypeRule: TypeAlias = "str | Callable[[Mapping[str, Value], str | None], str | None]"

@@ -68,7 +68,7 @@ def _complete(
     graph = tensor.graph
     if graph == UNTRACKED:
         graph = _graph(effect or spelling.op.graph, bound, library, known)
-    return replace(tensor, dtype=known, library=library, graph=graph, made_by=None)
+    return Tensor(tensor.shape, known, library, graph)
 
 
 def _graph(effect: GraphEffect, bound: Mapping[str, Value], library: str | None, dtype: str | None) -> Graph:
