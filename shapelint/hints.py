@@ -135,6 +135,7 @@ SIZED = {
 }
 CLASSES = ("Bool", "UInt", "Int", "Integer", "Float", "Complex", "Inexact", "Real", "Num", "Key")
 DTYPES: Mapping[str, str | None] = {**SIZED, **{word: word.lower() for word in CLASSES}, "Shaped": None}
+ARRAY_WORDS = (*DTYPES, "Array", "Tensor")
 WIDE = ("integer", "inexact", "real", "num")  # classes of classes, the widest last
 
 SCALARS = frozenset({"int", "float", "bool", "str", "complex", "bytes"})
@@ -320,7 +321,12 @@ def _dtype_class(value: Value) -> bool:
 
 
 def _wrapped(base: Value, items: tuple[Value, ...]) -> Value:
-    """A wrapper that cannot be followed. Only a string that can be no type is evidence: "b n", not "Model"."""
+    """A wrapper that cannot be followed. Only a string that can be no type is evidence: "b n", not "Model".
+
+    Of a library's class its name must say that it is an array: Quantity["angular speed"] is none.
+    """
+    if isinstance(base, Library) and not any(word in base.name.rpartition(".")[2] for word in ARRAY_WORDS):
+        return UNKNOWN
     match items:
         case (Const(value=str() as text),) | (_, Const(value=str() as text)) if not _may_be_type(text):
             if len(items) == 1 or as_hint(items[0]) != ANY:

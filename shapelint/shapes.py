@@ -11,7 +11,12 @@ from shapelint.values import Axis, Run, Shape
 
 
 def never_equal(a: Dim, b: Dim) -> bool:
-    """The two sizes can never be one size, or not with the defaults of the parameters they come from."""
+    """The two sizes can never be one size, or not with the defaults of the parameters they come from.
+
+    A size that is not known may be 0 where the other is.
+    """
+    if 0 in (a.value, b.value) and None in (a.value, b.value):
+        return False
     return compare(a, b) is Truth.DIFFERENT or differs_by_default(a, b)
 
 

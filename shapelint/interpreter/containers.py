@@ -51,7 +51,7 @@ def call(
             return receiver if name not in {"parameters", "named_parameters"} else UNKNOWN
         case Dict(), _, _:
             return call_dict(frame, receiver, name, arguments, node)
-    if name not in {"sort", "reverse", "index", "count", "insert", "clear", "remove"}:
+    if name not in {"sort", "reverse", "insert", "clear", "remove"}:
         return UNKNOWN
     if name in {"insert", "clear", "remove"} and receiver_node is not None:
         attributes.rebind(frame, receiver_node, Many(UNKNOWN, kind=receiver.kind))

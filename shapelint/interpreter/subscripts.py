@@ -48,6 +48,8 @@ def index_value(frame: Frame, node: cst.Subscript) -> Value:
     for element in node.slice:
         inner = element.slice
         parts.append(expressions.evaluate(frame, inner.value if isinstance(inner, cst.Index) else inner))
+        if isinstance(inner, cst.Index) and inner.star:
+            return UNKNOWN  # x[*index]
     is_tuple = len(node.slice) > 1 or isinstance(node.slice[0].comma, cst.Comma)
     return Tuple(tuple(parts)) if is_tuple else parts[0]
 
@@ -228,13 +230,8 @@ def short_name(node: cst.BaseExpression) -> str:
 
 
 def may_overlap(shape: Shape, index: int) -> bool:
-    """Whether the axis at `index` may be one of those that are known from the other end of the shape.
-
-    One from either end are two: nobody asks a vector for the size of its batch.
-    """
-    other_end = shape.tail if index >= 0 else shape.head
-    wanted = index + 1 if index >= 0 else -index
-    return bool(other_end) and len(other_end) + wanted > 2
+    """Whether the axis at `index` may be one of those that are known from the other end of the shape."""
+    return bool(shape.tail if index >= 0 else shape.head)
 
 
 def with_axis(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: int) -> Tensor:

@@ -76,7 +76,7 @@ def number(name: str) -> Dim | None:
 
 def _pattern(value: Value) -> str:
     match value:
-        case Const(value=str() as text):
+        case Const(value=str() as text) if "{" not in text:  # what an f-string inserts is not known
             return text
     raise Unknowable("pattern not known")
 
