@@ -167,11 +167,10 @@ def lint_one(filename: str, config: Config, project: Project) -> Result:
     """Lint a file that is known to concern us."""
     from shapelint.linter import lint_module
 
-    project.consulted = {}
     try:
         text = project.text(filename)
         with source.paused_gc():
             outcome = lint_module(project.tree(filename, text), text, filename, config, project)
     except (OSError, source.Unreadable) as error:
         return "", {}, _unreadable(filename, error)
-    return digest(text), project.consulted, outcome
+    return digest(text), project.consulted(filename), outcome

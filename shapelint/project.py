@@ -14,8 +14,8 @@ from shapelint import source
 if TYPE_CHECKING:
     import libcst
 
-# The syntax trees of large packages do not fit into memory together.
-MOST_CHARACTERS = 1_500_000
+# Of source text whose syntax trees are kept: more than a large package has, less than a machine can hold.
+MOST_CHARACTERS = 8_000_000  # about 400 MB
 ROOT_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 _IMPORT = re.compile(
@@ -37,19 +37,36 @@ class Project:
         self._trees: OrderedDict[str, tuple[libcst.Module, int]] = OrderedDict()
         self._facts: dict[str, tuple[bool, tuple[str, ...]]] = {}  # of a file: names tensors, imports these files
         self._reaching: dict[str, bool] = {}
-        self._files: dict[str, bool] = {}
         self._search_paths: dict[str, tuple[str, ...]] = {}
-        self.consulted: dict[Lookup, str | None] = {}  # of the file being linted: what was asked, and the answer
+        self._asked: dict[str, dict[Lookup, str | None]] = {}  # by the file that imports: what was asked, the answer
+        self._modules: dict[tuple[str, tuple[str, ...]], str | None] = {}
 
     def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, libcst.Module] | None:
         """File name and tree of an imported module; None where it is no file of the project, or unreadable."""
-        filename = self.consulted[dotted_name, from_file, level] = self.resolve(dotted_name, from_file, level)
+        asked = self._asked.setdefault(os.path.abspath(from_file), {})
+        lookup = dotted_name, from_file, level
+        if lookup not in asked:
+            asked[lookup] = self.resolve(*lookup)
+        filename = asked[lookup]
         if filename is None:
             return None
         try:
             return filename, self.tree(filename)
         except (OSError, source.Unreadable):
             return None
+
+    def consulted(self, filename: str) -> dict[Lookup, str | None]:
+        """All that was asked on behalf of a file: by itself, and by the files that it was answered with."""
+        found: dict[Lookup, str | None] = {}
+        seen = {os.path.abspath(filename)}
+        queue = list(seen)
+        for current in queue:
+            answers = self._asked.get(current, {})
+            found |= answers
+            fresh = {answer for answer in answers.values() if answer is not None} - seen
+            seen |= fresh
+            queue += sorted(fresh)
+        return found
 
     def resolve(self, dotted_name: str, from_file: str, level: int) -> str | None:
         """The file that `from <level dots><dotted_name> import ...` means in a file."""
@@ -82,16 +99,12 @@ class Project:
         return self._search_paths[directory]
 
     def _module(self, directory: str, parts: list[str]) -> str | None:
-        path = os.path.join(directory, *parts)
-        for candidate in (os.path.join(path, "__init__.py"), path + ".py" if parts else ""):
-            if candidate and self._is_file(candidate):
-                return candidate
-        return None
-
-    def _is_file(self, path: str) -> bool:
-        if path not in self._files:
-            self._files[path] = os.path.isfile(path)
-        return self._files[path]
+        key = directory, tuple(parts)
+        if key not in self._modules:
+            path = os.path.join(directory, *parts)
+            candidates = (os.path.join(path, "__init__.py"), *([path + ".py"] if parts else []))
+            self._modules[key] = next(filter(os.path.isfile, candidates), None)
+        return self._modules[key]
 
     def text(self, filename: str) -> str:
         """The text of a file. Raises OSError, Unreadable."""
