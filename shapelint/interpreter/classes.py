@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 
 from shapelint.dims import size
@@ -11,18 +9,21 @@ from shapelint.events import Call, Input, Stored
 from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.stores import changed_attributes
 from shapelint.scopes import Scope
 from shapelint.values import (
     NONE,
     Class,
     Const,
-    Dict,
     Function,
     Instance,
     Int,
+    Layer,
     Library,
+    Many,
     Method,
     Tuple,
+    Union,
     Unknown,
     Value,
 )
@@ -116,22 +117,31 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
         instance.attributes.setdefault(name, typical_field(frame, cls, name))
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
         evaluate_alone(frame, initialiser, instance)
-    for name, value in list(instance.attributes.items()):
-        if (value == NONE or is_empty(value)) and filled_later(frame, cls, name):
-            instance.attributes[name] = frame.unknown(name, cls.node, "attribute", instance)
+    for name in changed_later(cls) & instance.attributes.keys():
+        if not is_part(instance.attributes[name]):
+            scope = (cls.name, id(cls))
+            instance.attributes[name] = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
     return instance
 
 
-def is_empty(value: Value) -> bool:
-    return (isinstance(value, Tuple) and not value.items) or (isinstance(value, Dict) and value == Dict())
+def is_part(value: Value) -> bool:
+    """Layers, modules and containers of them are what they are, whatever is added later."""
+    match value:
+        case Tuple(items=items) | Union(options=items):
+            return bool(items) and all(is_part(item) for item in items)
+        case Many(item=item):
+            return is_part(item)
+    return isinstance(value, Layer | Instance)
 
 
-def filled_later(frame: Frame, cls: Class, name: str) -> bool:
-    """Whether an attribute that starts out as None or empty is set or filled elsewhere in the class."""
-    module, _ = (cls.scope.file() if cls.scope is not None else None) or (frame.module, "")
-    sets = re.findall(rf"\.{name}\s*=(?!=)", module.code_for_node(cls.node))
-    fills = re.search(rf"\.{name}(?:\[[^\]]*\]\s*=(?!=)|\.(?:append|extend|insert|update|add)\()", module.code_for_node(cls.node))
-    return len(sets) > 1 or fills is not None
+def changed_later(cls: Class) -> set[str]:
+    """Attributes that methods other than __init__ set or fill, here or in a base class."""
+    return {
+        name
+        for ancestor in cls.ancestry()
+        if isinstance(ancestor, Class) and ancestor.node is not None
+        for name in changed_attributes(ancestor.node)
+    }
 
 
 def typical_field(frame: Frame, cls: Class, name: str) -> Value:
