@@ -23,7 +23,7 @@ ORDER = (
     {"scopes"},
     {"interpreter"},
     {"rule"},
-    {"evidence", "inert"},
+    {"evidence", "inert", "dataflow", "registration"},
     {"config", "source", "suppressions"},
     {"linter", "files", "project"},
     {"cache"},
@@ -32,7 +32,8 @@ ORDER = (
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule", "evidence", "inert"}
+SHARED_BY_RULES = {"evidence", "inert", "dataflow", "registration"}
+FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 
 def rooms_imported(path: Path) -> Iterator[tuple[str, int]]:
