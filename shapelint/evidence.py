@@ -166,7 +166,7 @@ def name_of(event: Operation, operand: Value, fallback: str = "the operand") -> 
 class Table:
     """Two operands that stretch each other along one size: a column (n, 1) and a vector (n,) become (n, n).
 
-    `place` is the column's axis of size 1, from the right. `is_explicit`: the vector has an axis of size 1 of its own.
+    `place` is the column's axis of size 1. `is_explicit`: the vector has an axis of size 1 of its own.
     """
 
     column: Tensor
@@ -197,9 +197,17 @@ def table_of(a: Tensor, b: Tensor) -> Table | None:
         if long_left is None or long_right is None or long_left.size != long_right.size:
             continue
         if pairs[i].left is None:
-            return Table(b, a, j - len(pairs), long_left.size, lined_up.shape)
-        return Table(a, b, i - len(pairs), long_left.size, lined_up.shape, pairs[j].right is not None)
+            return Table(b, a, _place(b, j, len(pairs)), long_left.size, lined_up.shape)
+        place = _place(a, i, len(pairs))
+        return Table(a, b, place, long_left.size, lined_up.shape, pairs[j].right is not None)
     return None
+
+
+def _place(operand: Tensor, index: int, count: int) -> int:
+    """The axis of an operand that stands in one of `count` pairs: from the left if it stands before a run."""
+    shape = operand.shape
+    before_run = shape.run is not None and count == shape.least_rank and index < len(shape.head)
+    return index if before_run else index - count
 
 
 def is_meant(event: Operation, table: Table) -> bool:

@@ -58,24 +58,26 @@ def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node
             after = len(items) - (len(targets) - star - 1)
             items = (*items[:star], Tuple(items[star:after], "list"), *items[after:])
         case _:
-            items = tuple(part(frame, value, index, node) for index in range(len(targets)))
+            count = len(targets) if star is None else None
+            items = tuple(part(frame, value, index, node, count) for index in range(len(targets)))
             if star is not None:
                 items = (*items[:star], Many(UNKNOWN), *items[star + 1 :])
     for element, item in zip(targets, items):
         assign(frame, element.value, item, node)
 
 
-def part(frame: Frame, value: Value, index: int, node: cst.CSTNode) -> Value:
-    """One element of something that is unpacked without its elements being known."""
+def part(frame: Frame, value: Value, index: int, node: cst.CSTNode, count: int | None) -> Value:
+    """One of `count` elements (None: or more) of something that is unpacked without its elements being known."""
     match value:
         case Union(options=options):
-            parts = [part(frame, option, index, node) for option in options]
+            parts = [part(frame, option, index, node, count) for option in options]
             result = parts[0]
             for other in parts[1:]:
                 result = join(result, other, (frame.place(node), index))
             return result
-        case Tuple(items=items) if index < len(items):
-            return items[index]
+        case Tuple(items=items):
+            fits = index < len(items) if count is None else count == len(items)
+            return items[index] if fits else UNKNOWN
         case Unknown(graph=graph):
             found = frame.unknown(str(index), node, "item", value)
             return Unknown(None, graph, found.made_by)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from shapelint.dims import ONE
 from shapelint.events import Kind
 from shapelint.ops.dtypes import is_inexact, result_dtype
 from shapelint.ops.op import GraphEffect, Named, Part, ShapeError, Spelling
-from shapelint.shapes import line_up
+from shapelint.shapes import line_up, never_equal
 from shapelint.values import (
     NONE,
     TRUE,
@@ -101,7 +102,8 @@ def check_fits(shape: Shape, target: Shape) -> None:
     if target.rank is not None and shape.least_rank > target.rank:
         raise ShapeError(f"{shape} does not fit into {target}")
     for pair in line_up(shape, target).pairs:
-        if pair.conflicts or pair.stretches_right:
+        spreads = pair.stretches_right and (pair.left is None or never_equal(pair.left.size, ONE))
+        if pair.conflicts or spreads:
             raise ShapeError(f"{shape} does not fit into {target}")
 
 
