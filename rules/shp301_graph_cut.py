@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import DeadTerm, dead_terms, trained_by, words_for
 from shapelint.events import Event
+from shapelint.gradients import DeadTerm, concretised, dead_terms, trained_by, words_for
 from shapelint.rule import Clue, Report
 
 MEANING = {
@@ -45,16 +45,21 @@ MEANING = {
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for dead in dead_terms(events):
         if not dead.cut.rebuilds:
-            yield Report(dead.cut.event, message(dead), clues(dead))
+            source = trained_by(dead.cut)
+            computed = (Clue("computed here", source.site),) if source is not None else ()
+            yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
+    for event in concretised(events):
+        yield Report(
+            event,
+            f"{event.site.text} asks for numbers while jax traces this function, and there are none yet: it raises. "
+            "Stay in jax.numpy here, and convert outside of the traced function",
+        )
 
 
 def message(dead: DeadTerm) -> str:
     cut = dead.cut.event
     reason = MEANING.get(cut.name, f"{cut.name}() gives a Python number")
-    return f"This term of the loss trains nothing: {reason}, so {words_for(dead.cut)} gets no gradient from it. Add the attached tensor"
-
-
-def clues(dead: DeadTerm) -> tuple[Clue, ...]:
-    source = trained_by(dead.cut)
-    found = (Clue("computed here", source.site),) if source is not None else ()
-    return (*found, Clue("part of the loss here", dead.loss.site))
+    return (
+        f"This term of the loss trains nothing: {reason}, so {words_for(dead.cut)} gets no gradient from it. "
+        "Add the attached tensor"
+    )

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import rebuilt_losses, rebuilt_parameters, relabelled, trained_by, words_for
 from shapelint.events import Event
+from shapelint.gradients import rebuilt_losses, rebuilt_parameters, relabelled, trained_by, words_for
 from shapelint.rule import Clue, Report
 
 
@@ -40,8 +40,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         source = trained_by(cut)
         yield Report(
             cut.event,
-            f"A new tensor without a history: {words_for(cut)} gets no gradient from this part of the loss. Use torch.stack "
-            "or torch.cat for several tensors, and a single one as it is",
+            f"A new tensor without a history: {words_for(cut)} gets no gradient from this part of the loss. "
+            "Use torch.stack or torch.cat for several tensors, and a single one as it is",
             (Clue("computed here", source.site),) if source is not None else (),
         )
     for event in rebuilt_parameters(events):

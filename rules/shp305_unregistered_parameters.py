@@ -106,7 +106,7 @@ def _rewrapped(made: Operation, source: Tensor, known: set[int]) -> Iterator[Rep
     elif id(made) not in known and made.result.graph.state is GraphState.LEAF:  # type: ignore[union-attr]
         yield Report(
             made,
-            "This Parameter is made in forward: it is new at every call, and no optimizer knows it. Make it in __init__",
+            "This Parameter is made in forward: it is new at every call and no optimizer knows it. Make it in __init__",
         )
 
 
@@ -126,7 +126,7 @@ def _random_weights(events: Sequence[Event]) -> Iterator[Report]:
                         name = f"self.{stored_as.attribute}"
                         yield Report(
                             stored_as,
-                            f"{name} is a plain random tensor that forward uses like weights: it is never trained, moved "
-                            "or saved. Write nn.Parameter(...), or register_buffer if it is to stay random",
+                            f"{name} is a plain random tensor that forward uses like weights: it is never trained, "
+                            "moved or saved. Write nn.Parameter(...), or register_buffer if it is to stay random",
                             (Clue("used here", step.event.site),),
                         )

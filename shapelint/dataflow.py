@@ -6,14 +6,14 @@ for the event that took it from the graph. What is called and unknown counts as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Returned, Stored, ancestors
-from shapelint.registration import WEIGHTED_LAYERS, is_module, is_parameter, steps
+from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Stored
+from shapelint.registration import WEIGHTED_LAYERS, steps
 from shapelint.values import (
     NONE,
-    TRUE,
+    Class,
     Const,
     Dict,
     Float,
@@ -32,7 +32,6 @@ from shapelint.values import (
     Value,
     graph_of,
     maker_of,
-    options,
 )
 
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
@@ -84,12 +83,23 @@ class Flow:
     events: Sequence[Event]
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
+    methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
     depth: int = 0
 
     def __post_init__(self) -> None:
-        for event in self.events:
-            if isinstance(event, Stored):
-                self.stores.setdefault((id(event.owner.cls), event.attribute), []).append(event.value)
+        for step in steps(self.events):
+            match step.event:
+                case Stored(owner=owner, attribute=attribute, value=value):
+                    self.stores.setdefault((id(owner.cls), attribute), []).append(value)
+                case Left(function=Function(name=name, owner=Class() as owner), result=result) if len(step.stack) == 0:
+                    self.methods.setdefault(name, {})[id(owner)] = result
+
+    def of_namesake(self, callee: Value) -> Value | None:
+        """What the only method of that name in the file returns, for a receiver of which nothing else is known."""
+        match callee:
+            case Method(receiver=Unknown(), name=name) if len(self.methods.get(name, ())) == 1:
+                return next(iter(self.methods[name].values()))
+        return None
 
     def hold(self, value: Value | None) -> Hold:
         """How a value hangs on what trains."""
@@ -193,6 +203,9 @@ class Flow:
                 return self.hold(receiver) | given
             case Layer():
                 return Hold(given.live | {event.callee})
+        namesake = self.of_namesake(event.callee)
+        if namesake is not None and self.hold(namesake) == LOOSE:
+            return given  # it computes with nothing that trains but its arguments
         if any(isinstance(value, Tensor | Unknown | Tuple) for value in event.args):
             return Hold(given.live | {source_of(event.callee)})
         return given
@@ -260,151 +273,3 @@ def source_of(callee: Value) -> object:
         case Unknown(made_by=maker) if maker is not None:
             return maker
     return callee
-
-
-def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
-    """Values that are losses, with the event that says so and whether gradients certainly start there."""
-    for event in events:
-        match event:
-            case Operation(name="backward"):
-                yield event.values[0], event, True
-            case Call(callee=Method(name="backward" | "manual_backward"), args=(loss, *_)):
-                yield loss, event, True
-            case Call(callee=Method(name="backward", receiver=loss), args=()):
-                yield loss, event, True
-            case Operation(name="grad", callee="torch.autograd.grad", arguments={"outputs": loss}):
-                yield loss, event, True
-            case Returned(value=Tuple(items=items)):
-                yield from ((item, event, False) for item in items)
-            case Returned(value=value):
-                yield value, event, False
-
-
-@dataclass(frozen=True, slots=True)
-class DeadTerm:
-    """A part of a loss that trains nothing because of `cut`, while `alive` does train something."""
-
-    cut: Cut
-    alive: Value
-    loss: Event
-
-
-def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
-    """The parts of losses that were cut off, each cut once: of what is back-propagated or returned."""
-    if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event)) for event in events):
-        return
-    flow = Flow(events)
-    seen: set[int] = set()
-    for loss, event, is_certain in losses(events):
-        for dead in _dead(flow, loss, event, is_certain):
-            if id(dead.cut.event.site.node) not in seen:
-                seen.add(id(dead.cut.event.site.node))
-                yield dead
-
-
-def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
-    terms = [(term, flow.hold(term)) for term in flow.terms(loss)]
-    alive = [term for term, hold in terms if hold.live and (is_certain or is_scalar(term))]
-    live = frozenset(origin for _, hold in terms for origin in hold.live)
-    if not alive:
-        return
-    for term, hold in terms:
-        if hold.cuts and (is_certain or is_scalar(term)):
-            cut = min(hold.cuts, key=lambda cut: (bool(cut.lost <= live), not cut.rebuilds))
-            before = {id(earlier) for earlier in ancestors(cut.event)}
-            if not any(id(maker_of(part)) in before for part, other in terms if other.live):
-                yield DeadTerm(cut, alive[0], event)
-
-
-def is_scalar(value: Value) -> bool:
-    """A single number by the way it was computed: a loss, a full reduction, or one taken out with item()."""
-    maker = maker_of(value.options[0] if isinstance(value, Union) else value)
-    while isinstance(maker, Operation):
-        if maker.kind is Kind.LOSS or maker.name == "item" or maker.callee in NUMBERS:
-            return True
-        if maker.kind is Kind.REDUCTION:
-            return maker.arguments.get("dim", NONE) == NONE
-        inner = [maker_of(operand) for value in maker.values for operand in options(value)]
-        if not (cuts(maker) or rebuilds(maker) or maker.name in LINEAR) or not inner:
-            return False
-        maker = next((event for event in inner if event is not None), None)
-    return False
-
-
-def trained_by(cut: Cut) -> Event | None:
-    """The nearest of the calls and parameters that would have trained through a cut."""
-    for earlier in ancestors(cut.event):
-        match earlier:
-            case Operation(layer=layer) if earlier in cut.lost or (layer is not None and layer in cut.lost):
-                return earlier
-            case Call(callee=callee) if callee in cut.lost or source_of(callee) in cut.lost:
-                return earlier
-    return None
-
-
-def words_for(cut: Cut) -> str:
-    """What loses its gradient by a cut, as the author wrote it."""
-    source = trained_by(cut)
-    if source is not None:
-        return source.site.text
-    names = [origin[1] for origin in cut.lost if isinstance(origin, tuple)]
-    return str(names[0]) if names else "what it was computed from"
-
-
-def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:
-    """Rebuilt tensors that are a dead term of a loss, or all of what a module's own method returns as one."""
-    found = {id(dead.cut.event.site.node): dead.cut for dead in dead_terms(events) if dead.cut.rebuilds}
-    flow = Flow(events)
-    for step in steps(events):
-        match step.event:
-            case Returned(value=value) if step.stack and is_module(step.stack[-1].owner) and is_scalar(value):
-                for cut in flow.hold(value).cuts:
-                    if cut.rebuilds and any(isinstance(origin, Layer) for origin in cut.lost):
-                        found.setdefault(id(cut.event.site.node), cut)
-    yield from found.values()
-
-
-def rebuilt_parameters(events: Sequence[Event]) -> Iterator[Operation]:
-    """torch.as_tensor((self.a, self.b)) of Parameters, in what a method of their module returns."""
-    copies = [
-        event
-        for event in events
-        if isinstance(event, Operation)
-        and rebuilds(event)
-        and not is_without_gradients(event.regions)
-        and any(map(is_parameter, event.operands))
-    ]
-    if not copies:
-        return
-    flow = Flow(events)
-    used = {
-        id(earlier)
-        for event in events
-        if isinstance(event, Returned) and flow.hold(event.value).live
-        for earlier in ancestors(event)
-    }
-    yield from {id(copy.site.node): copy for copy in copies if id(copy) in used}.values()
-
-
-def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
-    """`requires_grad` put on a computed value: on what is back-propagated, or inside of forward on a copy."""
-    starts = {id(maker_of(loss)) for loss, _, is_certain in losses(events) if is_certain}
-    for step in steps(events):
-        match step.event:
-            case Operation(name="requires_grad_" | "variable" | "tensor") as event if _is_leaf(event):
-                source = maker_of(event.values[0])
-                computed = isinstance(source, Operation | Call) and not is_fresh(source)
-                if id(event) in starts and (computed or isinstance(source, Joined)):
-                    yield event
-                elif event.name == "tensor" and step.is_in_forward and isinstance(source, Operation):
-                    if computed and not cuts(source):  # x.detach() is a new leaf on purpose
-                        yield event
-
-
-def _is_leaf(event: Operation) -> bool:
-    return event.name == "requires_grad_" or event.arguments.get("requires_grad") == TRUE
-
-
-def is_fresh(event: Event) -> bool:
-    """Whether a value begins here: zeros, randn, an array of numbers."""
-    return isinstance(event, Operation) and (event.kind in {Kind.CREATION, Kind.RANDOM} or not event.operands)

@@ -23,16 +23,16 @@ from shapelint.values import (
 
 PLAIN = frozenset({"list", "tuple", "dict", "set"})
 WEIGHTED = (
-    ("Linear", "Bilinear", "LazyLinear", "Embedding", "EmbeddingBag", "PReLU", "MultiheadAttention", "Transformer")
-    + ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm", "RMSNorm")
-    + tuple(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose", "BatchNorm") for n in (1, 2, 3))
-    + tuple(f"Transformer{part}" for part in ("Encoder", "Decoder", "EncoderLayer", "DecoderLayer"))
+    *("Linear", "Bilinear", "LazyLinear", "Embedding", "EmbeddingBag", "PReLU", "MultiheadAttention", "Transformer"),
+    *("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm", "RMSNorm"),
+    *(f"{kind}{n}d" for kind in ("Conv", "ConvTranspose", "BatchNorm") for n in (1, 2, 3)),
+    *(f"Transformer{part}" for part in ("Encoder", "Decoder", "EncoderLayer", "DecoderLayer")),
 )
 WEIGHTED_LAYERS = frozenset(f"torch.nn.{name}" for name in WEIGHTED)
 MODULE_BASES = (
-    ("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.Sequential", "torch.jit.ScriptModule")
-    + ("pytorch_lightning.LightningModule", "lightning.LightningModule", "lightning.pytorch.LightningModule")
-    + tuple(WEIGHTED_LAYERS)
+    *("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.Sequential", "torch.jit.ScriptModule"),
+    *("pytorch_lightning.LightningModule", "lightning.LightningModule", "lightning.pytorch.LightningModule"),
+    *WEIGHTED_LAYERS,
 )
 
 

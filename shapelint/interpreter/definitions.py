@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shapelint.events import Annotation, Declared, Decorator
+from shapelint.events import Annotation, Call, Declared, Decorator
 from shapelint.interpreter import expressions, subscripts, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
@@ -34,12 +34,20 @@ def function(frame: Frame, node: cst.FunctionDef) -> None:
     value: Value = made
     decorators = [expressions.evaluate(frame, decorator.decorator) for decorator in node.decorators]
     for decorator in reversed(decorators):
+        tell_transform(frame, decorator, made, node)
         value = decorated(frame, decorator, value, node)
     frame.scope.names[name] = value
     if id(node) not in frame.run.defined:  # a nested function is defined anew each time its function runs
         frame.run.defined.add(id(node))
         frame.run.pending.append(made)
     declare(frame, node, "method" if frame.scope.is_class else "function", list(annotations_of(frame, node)))
+
+
+def tell_transform(frame: Frame, decorator: Value, made: Function, node: cst.FunctionDef) -> None:
+    """@jax.jit calls jax.jit on the function, and @partial(jax.jit, ...) does."""
+    wrapper = decorator.callee if isinstance(decorator, Partial) else decorator
+    if isinstance(wrapper, Library) and wrapper.name.startswith("jax."):
+        frame.tell(Call(wrapper, (made,), (), UNKNOWN, frame.site(node)))
 
 
 def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDef) -> Value:

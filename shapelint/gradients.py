@@ -1,0 +1,194 @@
+"""Where gradients that an author expects do not arrive: dead terms of losses, copies, numbers taken while jax traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shapelint.dataflow import LINEAR, NUMBERS, Cut, Flow, cuts, is_without_gradients, rebuilds, source_of
+from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Returned, ancestors
+from shapelint.registration import is_module, is_parameter, steps
+from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
+
+
+def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
+    """Values that are losses, with the event that says so and whether gradients certainly start there."""
+    for event in events:
+        match event:
+            case Operation(name="backward"):
+                yield event.values[0], event, True
+            case Call(callee=Method(name="backward" | "manual_backward"), args=(loss, *_)):
+                yield loss, event, True
+            case Call(callee=Method(name="backward", receiver=loss), args=()):
+                yield loss, event, True
+            case Operation(name="grad", callee="torch.autograd.grad", arguments={"outputs": loss}):
+                yield loss, event, True
+            case Returned(value=Tuple(items=items)):
+                yield from ((item, event, False) for item in items)
+            case Returned(value=value):
+                yield value, event, False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadTerm:
+    """A part of a loss that trains nothing because of `cut`, while `alive` does train something."""
+
+    cut: Cut
+    alive: Value
+    loss: Event
+
+
+def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
+    """The parts of losses that were cut off, each cut once: of what is back-propagated or returned."""
+    if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event)) for event in events):
+        return
+    flow = Flow(events)
+    seen: set[int] = set()
+    for loss, event, is_certain in losses(events):
+        for dead in _dead(flow, loss, event, is_certain):
+            if id(dead.cut.event.site.node) not in seen:
+                seen.add(id(dead.cut.event.site.node))
+                yield dead
+
+
+def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
+    terms = [(term, flow.hold(term)) for term in flow.terms(loss)]
+    alive = [term for term, hold in terms if hold.live and (is_certain or is_scalar(flow, term))]
+    live = frozenset(origin for _, hold in terms for origin in hold.live)
+    if not alive:
+        return
+    for term, hold in terms:
+        if hold.cuts and (is_certain or is_scalar(flow, term)):
+            cut = min(hold.cuts, key=lambda cut: (bool(cut.lost <= live), not cut.rebuilds))
+            before = {id(earlier) for earlier in ancestors(cut.event)}
+            if not any(id(maker_of(part)) in before for part, other in terms if other.live):
+                yield DeadTerm(cut, alive[0], event)
+
+
+def is_scalar(flow: Flow, value: Value) -> bool:
+    """A single number by the way it was computed: a loss, a full reduction, or one taken out with item()."""
+    maker = maker_of(value.options[0] if isinstance(value, Union) else value)
+    if isinstance(maker, Call):
+        namesake = flow.of_namesake(maker.callee)
+        maker = maker_of(namesake) if namesake is not None else None
+    while isinstance(maker, Operation):
+        if maker.kind is Kind.LOSS or maker.name == "item" or maker.callee in NUMBERS:
+            return True
+        if maker.kind is Kind.REDUCTION:
+            return maker.arguments.get("dim", NONE) == NONE
+        inner = [maker_of(operand) for value in maker.values for operand in options(value)]
+        if not (cuts(maker) or rebuilds(maker) or maker.name in LINEAR) or not inner:
+            return False
+        maker = next((event for event in inner if event is not None), None)
+    return False
+
+
+def trained_by(cut: Cut) -> Event | None:
+    """The nearest of the calls and parameters that would have trained through a cut."""
+    for earlier in ancestors(cut.event):
+        match earlier:
+            case Operation(layer=layer) if earlier in cut.lost or (layer is not None and layer in cut.lost):
+                return earlier
+            case Call(callee=callee) if callee in cut.lost or source_of(callee) in cut.lost:
+                return earlier
+    return None
+
+
+def words_for(cut: Cut) -> str:
+    """What loses its gradient by a cut, as the author wrote it."""
+    source = trained_by(cut)
+    if source is not None:
+        return source.site.text
+    names = [origin[1] for origin in cut.lost if isinstance(origin, tuple)]
+    return str(names[0]) if names else "what it was computed from"
+
+
+def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:
+    """Rebuilt tensors that are a dead term of a loss, or all of what a module's own method returns as one."""
+    found = {id(dead.cut.event.site.node): dead.cut for dead in dead_terms(events) if dead.cut.rebuilds}
+    flow = Flow(events)
+    for step in steps(events):
+        match step.event:
+            case Returned(value=value) if step.stack and is_module(step.stack[-1].owner) and is_scalar(flow, value):
+                for cut in flow.hold(value).cuts:
+                    if cut.rebuilds and any(isinstance(origin, Layer) for origin in cut.lost):
+                        found.setdefault(id(cut.event.site.node), cut)
+    yield from found.values()
+
+
+def rebuilt_parameters(events: Sequence[Event]) -> Iterator[Operation]:
+    """torch.as_tensor((self.a, self.b)) of Parameters, in what a method of their module returns."""
+    copies = [
+        event
+        for event in events
+        if isinstance(event, Operation)
+        and rebuilds(event)
+        and not is_without_gradients(event.regions)
+        and any(map(is_parameter, event.operands))
+    ]
+    if not copies:
+        return
+    flow = Flow(events)
+    used = {
+        id(earlier)
+        for event in events
+        if isinstance(event, Returned) and flow.hold(event.value).live
+        for earlier in ancestors(event)
+    }
+    yield from {id(copy.site.node): copy for copy in copies if id(copy) in used}.values()
+
+
+def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
+    """`requires_grad` put on a computed value: on what is back-propagated, or inside of forward on a copy."""
+    starts = {id(maker_of(loss)) for loss, _, is_certain in losses(events) if is_certain}
+    for step in steps(events):
+        match step.event:
+            case Operation(name="requires_grad_" | "variable" | "tensor") as event if _is_leaf(event):
+                source = maker_of(event.values[0])
+                computed = isinstance(source, Operation | Call) and not is_fresh(source)
+                if id(event) in starts and (computed or isinstance(source, Joined)):
+                    yield event
+                elif event.name == "tensor" and step.is_in_forward and isinstance(source, Operation):
+                    if computed and not cuts(source):  # x.detach() is a new leaf on purpose
+                        yield event
+
+
+def _is_leaf(event: Operation) -> bool:
+    return event.name == "requires_grad_" or event.arguments.get("requires_grad") == TRUE
+
+
+def is_fresh(event: Event) -> bool:
+    """Whether a value begins here: zeros, randn, an array of numbers."""
+    return isinstance(event, Operation) and (event.kind in {Kind.CREATION, Kind.RANDOM} or not event.operands)
+
+
+TRACING = frozenset(
+    ["jax.jit", "jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacobian", "jax.hessian", "jax.jacfwd", "jax.jacrev"]
+)
+
+
+def concretised(events: Sequence[Event]) -> Iterator[Operation]:
+    """float(), item() and numpy in a function that jax traces, on what it computed from its arguments."""
+    traced = {
+        id(argument)
+        for event in events
+        if isinstance(event, Call) and isinstance(event.callee, Library) and event.callee.name in TRACING
+        for argument in event.args[:1]
+    }
+    for step in steps(events if traced else ()):
+        match step.event:
+            case Operation(values=(Tensor(library="jax") as value, *_)) as event if needs_numbers(event):
+                if any(id(entered.function) in traced for entered in step.stack):
+                    maker = maker_of(value)
+                    if maker is not None and any(_is_argument(earlier) for earlier in (maker, *ancestors(maker))):
+                        yield event
+
+
+def needs_numbers(event: Operation) -> bool:
+    return (
+        event.callee in NUMBERS or event.name in {"item", "tolist"} or event.callee in {"numpy.asarray", "numpy.array"}
+    )
+
+
+def _is_argument(event: Event) -> bool:
+    return isinstance(event, Input) and event.kind == "parameter"
