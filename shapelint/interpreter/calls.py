@@ -263,8 +263,8 @@ def call_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Ca
             return containers.call(frame, receiver, name, arguments, node, receiver_node)
         case Const(value=str()):
             return containers.call_text(receiver, name, arguments)
-        case Method(name="at") if isinstance(receiver.receiver, Tensor):
-            return UNKNOWN
+        case Partial(callee=Method(receiver=Tensor() as array, name="at"), args=(index,)):
+            return call_update(frame, method, array, index, arguments, node)
     return opaque(frame, method, arguments, node)
 
 
@@ -284,6 +284,20 @@ def call_tensor_method(
     if name == "size" and not arguments.args and not arguments.kwargs:
         return attributes.shape_value(receiver)
     return opaque(frame, Method(receiver, name), arguments, node)
+
+
+def call_update(
+    frame: Frame, method: Method, array: Tensor, index: Value, arguments: Arguments, node: cst.Call
+) -> Value:
+    """`x.at[index].set(values)` of jax."""
+    nodes: tuple[cst.CSTNode | None, ...] = (None, None)
+    match node.func:
+        case cst.Attribute(value=cst.Subscript(value=cst.Attribute(value=array_node), slice=(where, *_))):
+            nodes = (array_node, where)
+    jax = "jax" in owners(frame, array)[0]
+    whole = arguments.after(index, nodes[1]).after(array, nodes[0])
+    result = operate(frame, f"jax.Array.at.{method.name}", whole, node) if jax else None
+    return opaque(frame, method, arguments, node) if result is None else result
 
 
 def owners(frame: Frame, receiver: Tensor) -> list[str]:

@@ -19,6 +19,8 @@ from shapelint.values import (
     Int,
     Library,
     Many,
+    Method,
+    Partial,
     Run,
     Shape,
     Slice,
@@ -66,6 +68,8 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             return element if not isinstance(index, Slice) else Many(element, None, base.kind)
         case Dict():
             return of_dict(frame, base, index, node)
+        case Method(receiver=Tensor(), name="at"):
+            return Partial(base, (index,))  # x.at[index], until its .set or .add is called
         case Hint() | Library() | Class():
             from shapelint.interpreter.contracts import subscripted
 

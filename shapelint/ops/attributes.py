@@ -14,7 +14,7 @@ from shapelint.values import UNKNOWN, Int, Library, Many, Run, Shape, Tensor, Tu
 OPAQUE = frozenset({
     "device", "is_cuda", "is_leaf", "is_sparse", "is_quantized", "is_mps", "is_cpu", "is_nested", "is_meta",
     "requires_grad", "grad_fn", "name", "names", "layout", "strides", "flags", "base", "ctypes", "output_nr",
-    "weak_type", "sharding", "aval", "at", "is_fully_replicated", "is_fully_addressable", "committed", "retains_grad",
+    "weak_type", "sharding", "aval", "is_fully_replicated", "is_fully_addressable", "committed", "retains_grad",
 })  # fmt: skip
 NAMESPACES = {"torch": "torch", "numpy": "numpy", "jax": "jax.numpy"}
 

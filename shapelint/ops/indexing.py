@@ -324,10 +324,11 @@ def _array_only(x: Value) -> Tensor:
     raise Unknowable("no tensor")
 
 
-UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply")
+UPDATES = ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max")
 
 OPS: tuple[Op, ...] = (
     Op("getitem", getitem, ("operator.getitem(x, index)", "jax.Array.at.get(x, index)"), KIND, "same"),
     Op("setitem", setitem, ("operator.setitem(x, index, value)",), KIND, "same"),
     Op("set", updated, tuple(f"jax.Array.at.{name}(x, index, values)" for name in UPDATES), KIND, "same"),
+    Op("apply", updated, ("jax.Array.at.apply(x, index, func)",), KIND, "same"),
 )
