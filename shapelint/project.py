@@ -34,6 +34,7 @@ class Project:
 
     def __init__(self, roots: Iterable[str] = ()) -> None:
         self.roots = tuple(package_root(os.path.abspath(root)) for root in roots)
+        self.scopes: dict[str, object] = {}  # the interpreter's: names of the modules that were executed for an import
         self._trees: OrderedDict[str, tuple[libcst.Module, int]] = OrderedDict()
         self._facts: dict[str, tuple[bool, tuple[str, ...]]] = {}  # of a file: names tensors, imports these files
         self._reaching: dict[str, bool] = {}

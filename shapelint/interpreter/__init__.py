@@ -7,7 +7,7 @@ import libcst as cst
 from shapelint.dims import forget_scopes
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
-from shapelint.interpreter.classes import copied, typical_instance
+from shapelint.interpreter.classes import typical_instance
 from shapelint.interpreter.frame import CALLS_PER_FUNCTION, Frame, Project, Run, root_scope
 from shapelint.interpreter.functions import evaluate_alone
 from shapelint.interpreter.statements import execute_all
@@ -28,7 +28,6 @@ def interpret(module: cst.Module, filename: str, project: Project | None = None)
     scope = Scope({}, root_scope())
     scope.origin = (module, filename)
     top = Frame(run, scope, module, filename, filename)
-    run.modules[filename] = scope
     execute_all(top, module.body)
     position = 0
     while position < len(run.pending):
@@ -46,7 +45,9 @@ def evaluate_pending(top: Frame, function: Function) -> None:
     instance = typical_instance(top, owner)
     if function.name not in {"__init__", "setup"}:
         is_static = not function.node.params.params or owner.lookup(function.name) is not function
-        evaluate_alone(top, function, None if is_static and not is_property(owner, function) else copied(instance))
+        before = dict(instance.attributes)  # what one method changes is not what another finds
+        evaluate_alone(top, function, None if is_static and not is_property(owner, function) else instance)
+        instance.attributes = before
 
 
 def is_property(owner: object, function: Function) -> bool:

@@ -40,7 +40,8 @@ def function(frame: Frame, node: cst.FunctionDef) -> None:
     if id(node) not in frame.run.defined:  # a nested function is defined anew each time its function runs
         frame.run.defined.add(id(node))
         frame.run.pending.append(made)
-    declare(frame, node, "method" if frame.scope.is_class else "function", list(annotations_of(frame, node)))
+    if not frame.run.is_import:
+        declare(frame, node, "method" if frame.scope.is_class else "function", list(annotations_of(frame, node)))
 
 
 def tell_transform(frame: Frame, decorator: Value, made: Function, node: cst.FunctionDef) -> None:
@@ -71,7 +72,8 @@ def class_(frame: Frame, node: cst.ClassDef) -> None:
         expressions.evaluate(frame, decorator.decorator)
     made = define_class(frame, node)
     frame.scope.names[node.name.value] = made
-    declare(frame, node, "class", list(fields(frame, node)), made)
+    if not frame.run.is_import:
+        declare(frame, node, "class", list(fields(frame, node)), made)
 
 
 def type_alias(frame: Frame, node: cst.TypeAlias) -> None:

@@ -21,6 +21,8 @@ CALLS_PER_FUNCTION = 4  # context-sensitive evaluations; what one function leave
 class Project(Protocol):
     """The other files that are linted together with this one."""
 
+    scopes: dict[str, Any]  # of the modules that were executed for an import, by file name
+
     def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, cst.Module] | None:
         """File name and tree of a project's module, or None where it is not one of the project's files."""
 
@@ -40,11 +42,11 @@ class Run:
     instances: dict[Class, Instance] = field(default_factory=dict)
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     texts: dict[int, str] = field(default_factory=dict)  # annotations as written, by syntax node
-    modules: dict[str, Scope] = field(default_factory=dict)  # imported project files by file name
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     calls_left: int = 60  # to begin with
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
     future_annotations: bool = False
+    is_import: bool = False  # nobody listens: what happens is told when the file itself is linted
     serial: int = 0
 
     def next_serial(self) -> int:
@@ -78,7 +80,8 @@ class Frame:
         return Site(node, self.module, self.filename)
 
     def tell(self, event: Event) -> None:
-        self.run.events.append(event)
+        if not self.run.is_import:
+            self.run.events.append(event)
 
     def place(self, node: cst.CSTNode) -> tuple[object, int]:
         """Identifies a piece of syntax in this evaluation, for sizes that are not known there."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.interpreter.frame import Frame, root_scope
+from shapelint.interpreter.frame import Frame, Run, root_scope
 from shapelint.scopes import Scope
 from shapelint.values import UNKNOWN, Library, Namespace, Value
+
+MOST_NESTED = 20  # imports inside one another that are followed
+MOST_MODULES = 400  # whose names are kept for other files that import them
 
 
 def plain(frame: Frame, node: cst.Import) -> None:
@@ -66,15 +69,17 @@ def note_library(frame: Frame, dotted: str) -> None:
 def module(frame: Frame, dotted: str, level: int) -> Namespace | None:
     """A file of the project, executed once; None where the name is none of them."""
     project = frame.run.project
-    if project is None:
+    if project is None or frame.depth > MOST_NESTED:
         return None
     found = project.module_source(dotted, frame.filename, level)
     if found is None:
         return None
     filename, tree = found
-    scope = frame.run.modules.get(filename)
+    scope = project.scopes.get(filename)
     if scope is None:
-        scope = frame.run.modules[filename] = Scope({}, root_scope())
+        while len(project.scopes) >= MOST_MODULES:
+            project.scopes.pop(next(iter(project.scopes)))
+        scope = project.scopes[filename] = Scope({}, root_scope())
         execute(frame, filename, tree, scope)
     return Namespace(dotted, scope.names)
 
@@ -83,12 +88,6 @@ def execute(frame: Frame, filename: str, tree: cst.Module, scope: Scope) -> None
     """Run another file's top level; what happens there is told when that file itself is linted."""
     from shapelint.interpreter.statements import execute_all
 
-    run = frame.run
-    events, pending = run.events, run.pending
-    run.events, run.pending = [], []
+    run = Run(tree, filename, frame.run.project, is_import=True)
     scope.origin = (tree, filename)
-    inner = Frame(run, scope, tree, filename, filename, depth=frame.depth + 1)
-    try:
-        execute_all(inner, tree.body)
-    finally:
-        run.events, run.pending = events, pending
+    execute_all(Frame(run, scope, tree, filename, filename, depth=frame.depth + 1), tree.body)
