@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dims import Dim, Origin
+from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
 from shapelint.rule import Report
@@ -55,11 +55,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 def leading_axis(operand: Tensor) -> str:
     """What may be lost together with the axes that are meant; empty where nothing is."""
     shape, event = operand.shape, made_by(operand)
-    lead = shape.axis(0)
-    if lead is not None:
-        return f"its axis 0 ({lead.size})" if shape.least_rank > 1 and may_be_one(lead.size) else ""
-    if len(shape.tail) > 1 and shape.tail[-1].maker is Maker.LAYER and shape.tail[-1].size.value == 1:
-        return "the batch"  # (..., c, 1, 1) of a pooling layer
+    of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER
+    for index, axis in enumerate(shape.head):
+        if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)
+            return f"its axis {index} ({axis.size})" if shape.least_rank > 1 and may_be_one(axis.size) else ""
+    if shape.tail and shape.tail[-1].maker is Maker.LAYER and shape.tail[-1].size == ONE:
+        return "the batch"  # (..., 1) of a Linear, (..., c, 1, 1) of a pooling
     if isinstance(event, Operation) and event.kind is Kind.CONTRACTION:  # (n, d) @ x.T
         left, right = event.arguments.get("x"), event.arguments.get("y")
         rows = left.shape.axis(0) if isinstance(left, Tensor) and left.shape.rank == 2 else None

@@ -19,6 +19,7 @@ from shapelint.values import (
     Maker,
     Method,
     Shape,
+    Slice,
     Tensor,
     Tuple,
     Union,
@@ -84,6 +85,10 @@ def fits_into(value: Value, other: Value) -> bool:
         return isinstance(value, Unknown)
     axes = other.shape.least_rank if isinstance(other, Tensor) else 0
     return (value.shape.rank is not None and value.shape.rank <= axes) or is_statistic(value)
+
+
+def least_rank(value: Value) -> int:
+    return value.shape.least_rank if isinstance(value, Tensor) else 0
 
 
 def is_statistic(value: Value, depth: int = 0) -> bool:
@@ -308,9 +313,9 @@ def is_misplaced(event: Operation, least_rank: int) -> bool:
     `least_rank` is how many axes the source has at least. An axis of size 1 does no harm anywhere.
     """
     axes, source = axes_of(event), event.arguments.get("x")
-    if axes is None or not isinstance(source, Tensor):
+    if axes is None:
         return False
-    rank = source.shape.rank
+    rank = source.shape.rank if isinstance(source, Tensor) else None
     if rank is not None:
         axes = tuple(axis + rank if axis < 0 else axis for axis in axes)
     if all(axis >= 0 for axis in axes):
@@ -319,7 +324,7 @@ def is_misplaced(event: Operation, least_rank: int) -> bool:
         before = set(range(-least_rank, max(axes))) - set(axes)
     else:
         return False
-    return any(not is_one(source, index) for index in before)
+    return any(not isinstance(source, Tensor) or not is_one(source, index) for index in before)
 
 
 def least_ranks(events: Iterable[Event]) -> dict[object, int]:
@@ -328,12 +333,20 @@ def least_ranks(events: Iterable[Event]) -> dict[object, int]:
     for event in events:
         if not isinstance(event, Operation):
             continue
-        for operand in event.operands:
-            least = operand.shape.least_rank
+        for operand in (value for value in event.values if isinstance(value, Tensor | Unknown)):
+            least = least_rank(operand)
             if event.kind is Kind.REDUCTION and keeps_axes(event) and axes_of(event) is not None:
                 least = max(least, 2)  # nobody keeps the axis of a vector
+            if event.name == "getitem" and operand is event.arguments.get("x"):
+                least = max(least, indexed_axes(event.arguments.get("index")))
             ranks[identity(operand)] = max(least, ranks.get(identity(operand), 0))
     return ranks
+
+
+def indexed_axes(index: Value | None) -> int:
+    """How many axes `x[:, 0]` asks for."""
+    items = index.items if isinstance(index, Tuple) else (index,)
+    return sum(isinstance(item, Int | Slice | Tensor) for item in items)
 
 
 def works_by_label(events: Iterable[Event]) -> bool:
