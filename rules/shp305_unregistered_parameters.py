@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Kind, Operation, Stored
+from shapelint.events import Event, Operation, Stored
 from shapelint.registration import (
     PLAIN,
     WEIGHTED_LAYERS,
@@ -38,7 +38,7 @@ from shapelint.registration import (
     is_module,
     layer_calls,
     learners,
-    rearranged_from,
+    random_weights,
     registered,
     steps,
 )
@@ -52,7 +52,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     known = registered(events)
     for step in steps(events):
         match step.event:
-            case Stored() as stored if is_module(stored.owner) and step.stack and _is_own(stored, step.stack[0].owner):
+            # What a caller hands in may be kept out on purpose: a teacher in a list.
+            case Stored() as stored if is_module(stored.owner) and step.stack and step.stack[0].owner is stored.owner:
                 yield from _stored(stored, known)
             case Operation(name="parameter", operands=(Tensor() as source, *_)) as made if step.is_in_forward:
                 yield from _rewrapped(made, source, known)
@@ -64,12 +65,13 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                         f"{what} is made in forward: it has new random weights at every call, and none of them is "
                         "trained. Make it in __init__ and call it here",
                     )
-    yield from _random_weights(events)
-
-
-def _is_own(stored: Stored, self_: object) -> bool:
-    """The class's own code, with nothing handed in by a caller: a teacher in a list is kept out on purpose."""
-    return stored.owner is self_
+    for stored, use in random_weights(events):
+        yield Report(
+            stored,
+            f"self.{stored.attribute} is a plain random tensor that forward uses like weights: it is never trained, "
+            "moved or saved. Write nn.Parameter(...), or register_buffer if it is to stay random",
+            (Clue("used here", use.site),),
+        )
 
 
 def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
@@ -108,25 +110,3 @@ def _rewrapped(made: Operation, source: Tensor, known: set[int]) -> Iterator[Rep
             made,
             "This Parameter is made in forward: it is new at every call and no optimizer knows it. Make it in __init__",
         )
-
-
-def _random_weights(events: Sequence[Event]) -> Iterator[Report]:
-    """self.keys = torch.randn(...), which forward multiplies with activations that learn."""
-    drawn: dict[int, Stored] = {}
-    for step in steps(events):
-        match step.event:
-            case Stored(value=Tensor() as value, container=None, method="__init__") as stored:
-                maker = maker_of(value)
-                if is_module(stored.owner) and isinstance(maker, Operation) and maker.kind is Kind.RANDOM:
-                    drawn[id(maker)] = stored
-            case Operation(kind=Kind.CONTRACTION, operands=(one, two)) if step.is_in_forward:
-                for weight, other in ((one, two), (two, one)):
-                    stored_as = drawn.get(id(rearranged_from(weight)))
-                    if stored_as is not None and other.graph.state is GraphState.GRAPH:
-                        name = f"self.{stored_as.attribute}"
-                        yield Report(
-                            stored_as,
-                            f"{name} is a plain random tensor that forward uses like weights: it is never trained, "
-                            "moved or saved. Write nn.Parameter(...), or register_buffer if it is to stay random",
-                            (Clue("used here", step.event.site),),
-                        )

@@ -1,4 +1,4 @@
-"""Where gradients that an author expects do not arrive: dead terms of losses, copies, numbers taken while jax traces."""
+"""Where gradients do not arrive: dead terms of losses, copies of tensors, numbers taken while jax traces."""
 
 from __future__ import annotations
 
@@ -146,11 +146,15 @@ def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
             case Operation(name="requires_grad_" | "variable" | "tensor") as event if _is_leaf(event):
                 source = maker_of(event.values[0])
                 computed = isinstance(source, Operation | Call) and not is_fresh(source)
-                if id(event) in starts and (computed or isinstance(source, Joined)):
+                starts_there = id(event) in starts and (computed or isinstance(source, Joined))
+                in_forward = event.name == "tensor" and step.is_in_forward and computed and not is_cut(source)
+                if starts_there or in_forward:
                     yield event
-                elif event.name == "tensor" and step.is_in_forward and isinstance(source, Operation):
-                    if computed and not cuts(source):  # x.detach() is a new leaf on purpose
-                        yield event
+
+
+def is_cut(event: Event | None) -> bool:
+    """x.detach() is made a new leaf on purpose."""
+    return isinstance(event, Operation) and cuts(event)
 
 
 def _is_leaf(event: Operation) -> bool:

@@ -163,3 +163,19 @@ def rearranged_from(value: Value) -> Event | None:
     while isinstance(maker, Operation) and maker.kind in REARRANGING and maker.operands:
         maker = maker_of(maker.operands[0])
     return maker
+
+
+def random_weights(events: Sequence[Event]) -> Iterator[tuple[Stored, Operation]]:
+    """self.keys = torch.randn(...) in __init__, and where forward multiplies it with activations that learn."""
+    drawn: dict[int, Stored] = {}
+    for step in steps(events):
+        match step.event:
+            case Stored(value=Tensor() as value, container=None, method="__init__") as stored:
+                maker = maker_of(value)
+                if is_module(stored.owner) and isinstance(maker, Operation) and maker.kind is Kind.RANDOM:
+                    drawn[id(maker)] = stored
+            case Operation(kind=Kind.CONTRACTION, operands=(one, two)) as use if step.is_in_forward:
+                for weight, other in ((one, two), (two, one)):
+                    found = drawn.get(id(rearranged_from(weight)))
+                    if found is not None and other.graph.state is GraphState.GRAPH:
+                        yield found, use
