@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Operation
-from shapelint.evidence import axis_out_of_range, clue, mismatched_loss, shortened, tensors_of
+from shapelint.evidence import axis_out_of_range, clue, is_written, mismatched_loss, shortened, tensors_of
 from shapelint.finding import Severity
 from shapelint.rule import Report
 
@@ -38,6 +38,6 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in events:
         if not isinstance(event, Operation) or event.problem is None:
             continue
-        if axis_out_of_range(event) is None and mismatched_loss(event) is None:
+        if axis_out_of_range(event) is None and mismatched_loss(event) is None and not is_written(event):
             clues = tuple(clue(event, operand) for operand in tensors_of(event)[:3])
             yield Report(event, f"`{shortened(event.site.text)}` can never work: {event.problem}", clues)

@@ -87,6 +87,7 @@ class Operation:
     layer: Layer | None = None  # for LAYER and LOSS: the object that was called
     regions: tuple[str, ...] = ()  # enclosing contexts, outermost first: "no_grad", "autocast" ...
     explicit: frozenset[str] = frozenset()  # which arguments were written by the author
+    in_place: bool = False  # `add_`, `+=`: the result is written into the first operand
 
     @property
     def values(self) -> tuple[Value, ...]:

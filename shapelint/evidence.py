@@ -138,6 +138,11 @@ def axis_out_of_range(event: Operation) -> int | None:
     return next((axis for axis in axes if not -rank <= axis < rank), None)
 
 
+def is_written(event: Operation) -> bool:
+    """Whether the result goes into an array that keeps its shape: `x[i] = y`, `x += y`, `x.copy_(y)`."""
+    return event.name in {"setitem", "copy_"} or event.in_place
+
+
 def maker_event(value: Tensor, place: int) -> Event | None:
     """The event that put the axis of size 1 at `place` (-1 is the last one), past operations that kept it there."""
     current: Value = value

@@ -114,6 +114,7 @@ def perform(
         layer,
         frame.regions,
         frozenset(explicit(spelling, arguments)),
+        spelling.in_place,
     )
     frame.tell(event)
     return severed(frame, originate(result, event), event)
