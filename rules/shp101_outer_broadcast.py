@@ -32,7 +32,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from shapelint.events import Event, Kind, Operation
-from shapelint.evidence import Table, clue, is_meant, name_of, table_of, tensors_of
+from shapelint.evidence import clue, name_of, tensors_of
+from shapelint.lineups import Table, is_meant, table_of
 from shapelint.rule import Report
 
 

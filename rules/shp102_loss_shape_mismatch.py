@@ -30,8 +30,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Operation
-from shapelint.evidence import clue, mismatched_loss, name_of
+from shapelint.evidence import clue, name_of
 from shapelint.finding import Severity
+from shapelint.lineups import mismatched_loss
 from shapelint.rule import Report
 
 

@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Operation
-from shapelint.evidence import axis_out_of_range, clue, is_written, mismatched_loss, shortened, tensors_of
+from shapelint.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.finding import Severity
+from shapelint.lineups import mismatched_loss
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR

@@ -32,7 +32,8 @@ from itertools import combinations
 
 from shapelint.dims import Dim, Origin, Symbol
 from shapelint.events import Event, Input, Operation
-from shapelint.evidence import Facing, clue, faced, made_by, name_of
+from shapelint.evidence import clue, made_by, name_of
+from shapelint.lineups import Facing, faced
 from shapelint.rule import Report
 from shapelint.values import Shape
 

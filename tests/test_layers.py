@@ -24,6 +24,7 @@ ORDER = (
     {"interpreter"},
     {"rule"},
     {"evidence", "inert", "registration"},
+    {"lineups"},
     {"dataflow"},
     {"config", "source", "suppressions"},
     {"linter", "files", "project"},
@@ -33,7 +34,7 @@ ORDER = (
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-SHARED_BY_RULES = {"evidence", "inert", "dataflow", "registration"}
+SHARED_BY_RULES = {"evidence", "lineups", "inert", "dataflow", "registration"}
 FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 

@@ -1,0 +1,144 @@
+"""How operands line up: a column and a vector that make a table of each other, and axes that must have one size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from shapelint.dims import Dim, Origin
+from shapelint.events import Event, Kind, Operation
+from shapelint.evidence import (
+    axes_of,
+    elementwise_sources,
+    feeds,
+    identity,
+    made_by,
+    maker_event,
+    tensors_of,
+)
+from shapelint.shapes import line_up
+from shapelint.values import Axis, Maker, Shape, Tensor, Value
+
+GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Two operands that stretch each other along one size: a column (n, 1) and a vector (n,) become (n, n).
+
+    `place` is the column's axis of size 1. `is_explicit`: the vector has an axis of size 1 of its own.
+    """
+
+    column: Tensor
+    vector: Tensor
+    place: int
+    size: Dim
+    shape: Shape
+    is_explicit: bool = False
+
+    @property
+    def is_anonymous(self) -> bool:
+        return any(symbol.origin is Origin.ANONYMOUS for symbol in self.size.symbols())
+
+    @property
+    def maker(self) -> Maker | None:
+        axis = self.column.shape.axis(self.place)
+        return axis.maker if axis is not None else None
+
+
+def table_of(a: Tensor, b: Tensor) -> Table | None:
+    """The table that two operands of one length make of each other; None where they do not, or may not."""
+    lined_up = line_up(a.shape, b.shape)
+    pairs = lined_up.pairs
+    for i, j in product(range(len(pairs)), repeat=2):
+        if not (pairs[i].stretches_left and pairs[j].stretches_right):
+            continue
+        long_left, long_right = pairs[j].left, pairs[i].right
+        if long_left is None or long_right is None or long_left.size != long_right.size:
+            continue
+        if pairs[i].left is None:
+            return Table(b, a, _place(b, j, len(pairs)), long_left.size, lined_up.shape)
+        place = _place(a, i, len(pairs))
+        return Table(a, b, place, long_left.size, lined_up.shape, pairs[j].right is not None)
+    return None
+
+
+def _place(operand: Tensor, index: int, count: int) -> int:
+    """The axis of an operand that stands in one of `count` pairs: from the left if it stands before a run."""
+    shape = operand.shape
+    before_run = shape.run is not None and count == shape.least_rank and index < len(shape.head)
+    return index if before_run else index - count
+
+
+def is_meant(event: Operation, table: Table) -> bool:
+    """Whether the author asked for the table: an axis inserted for it, a grid, a value against itself."""
+    if table.is_explicit:
+        return True
+    maker = maker_event(table.column, table.place)
+    if not isinstance(maker, Operation):
+        return False
+    if table.maker is Maker.KEEPDIM:  # |x|^2 + |y|^2 - 2 x.y
+        return any(
+            isinstance(e := made_by(v), Operation) and e.name == maker.name for v in elementwise_sources(table.vector)
+        )
+    if table.maker not in {Maker.INSERTED, Maker.RESHAPE}:
+        return False
+    if maker.site.text in event.site.text:
+        return True
+    before = maker.arguments.get("x", table.column)
+    return any(identity(v) == identity(before) for v in elementwise_sources(table.vector)) or (
+        is_grid(before) and is_grid(table.vector)
+    )
+
+
+def is_grid(value: Value) -> bool:
+    """Whether a value depends on nothing but arange and its like."""
+    leaves = [v for v in elementwise_sources(value) if not feeds(v)]
+    return all(isinstance(e := made_by(v), Operation) and e.name in GRIDS for v in leaves)
+
+
+def mismatched_loss(event: Event) -> Table | None:
+    """How input and target of a loss stretch each other, unless both were given their axes on purpose."""
+    if not isinstance(event, Operation) or event.kind is not Kind.LOSS:
+        return None
+    x, target = event.arguments.get("x"), event.arguments.get("target")
+    if not isinstance(x, Tensor) or not isinstance(target, Tensor):
+        return None
+    table = table_of(x, target)
+    return None if table is None or (table.is_explicit and table.maker is Maker.INSERTED) else table
+
+
+@dataclass(frozen=True, slots=True)
+class Facing:
+    """Two axes of two operands that must have one size."""
+
+    left: Axis
+    right: Axis
+    first: Tensor
+    second: Tensor
+
+
+def faced(event: Operation) -> Iterator[Facing]:
+    """The axes that an operation lines up: by broadcasting, by joining, or because it sums over both."""
+    for first, second in combinations(tensors_of(event), 2):
+        match event.kind:
+            case Kind.ELEMENTWISE | Kind.LOSS if event.kind is Kind.ELEMENTWISE or event.name.endswith("_loss"):
+                pairs = [(pair.left, pair.right) for pair in line_up(first.shape, second.shape).pairs]
+            case Kind.CONTRACTION if event.name == "matmul":
+                pairs = [(first.shape.axis(-1), second.shape.axis(-2 if second.shape.rank != 1 else -1))]
+            case Kind.JOINING if event.name in {"cat", "stack"}:
+                pairs = _beside(event, first, second)
+            case _:
+                return
+        yield from (Facing(a, b, first, second) for a, b in pairs if a is not None and b is not None)
+
+
+def _beside(event: Operation, first: Tensor, second: Tensor) -> list[tuple[Axis | None, Axis | None]]:
+    """The axes of two pieces that are joined, without the one along which they are."""
+    rank = first.shape.rank
+    if rank is None or rank != second.shape.rank:
+        return []
+    along = axes_of(event) or (0,)
+    kept = range(rank) if event.name == "stack" else set(range(rank)) - {axis % rank for axis in along}
+    return [(first.shape.head[index], second.shape.head[index]) for index in kept]
