@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
-from shapelint.gradients import DeadTerm, concretised, dead_terms, trained_by, words_for
+from shapelint.gradients import DeadTerm, concretised, dead_terms, left_in_forward, trained_by, words_for
 from shapelint.rule import Clue, Report
 
 MEANING = {
@@ -48,6 +48,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             source = trained_by(dead.cut)
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
+    for cut in left_in_forward(events):
+        yield Report(
+            cut.event,
+            f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it. "
+            "Compute it in torch",
+        )
     for event in concretised(events):
         yield Report(
             event,

@@ -31,19 +31,19 @@ from collections.abc import Iterator, Sequence
 from shapelint.events import Event, Operation, Stored
 from shapelint.registration import (
     PLAIN,
-    WEIGHTED_LAYERS,
     changed_parameter,
     hidden,
     identity,
     is_module,
     layer_calls,
     learners,
+    made_in_forward,
     random_weights,
     registered,
     steps,
 )
 from shapelint.rule import Clue, Report
-from shapelint.values import GraphState, Layer, Tensor, maker_of
+from shapelint.values import GraphState, Tensor, maker_of
 
 INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList or nn.ParameterList"}
 
@@ -57,14 +57,13 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 yield from _stored(stored, known)
             case Operation(name="parameter", operands=(Tensor() as source, *_)) as made if step.is_in_forward:
                 yield from _rewrapped(made, source, known)
-            case Operation(result=Layer(name=name), layer=None) as made if step.is_in_forward:
-                if name in WEIGHTED_LAYERS and id(made) not in known:
-                    what = f"nn.{name.rpartition('.')[2]}"
-                    yield Report(
-                        made,
-                        f"{what} is made in forward: it has new random weights at every call, and none of them is "
-                        "trained. Make it in __init__ and call it here",
-                    )
+    for place, name in made_in_forward(events):
+        if id(place) not in known:
+            yield Report(
+                place,
+                f"{name} is made in forward: it has new random weights at every call, and none of them is trained. "
+                "Make it in __init__ and call it here",
+            )
     for stored, use in random_weights(events):
         yield Report(
             stored,

@@ -53,12 +53,12 @@ MOST_DEPTH = 400
 class Cut:
     """Where a value left the graph: the event, and what would have trained through it."""
 
-    event: Operation
+    event: Operation | Input
     lost: frozenset[object]
 
     @property
     def rebuilds(self) -> bool:
-        return not cuts(self.event)
+        return isinstance(self.event, Operation) and not cuts(self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,8 @@ class Flow:
                 return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
                 return self.hold(source)
+            case Input(kind="attribute", name="data", source=Unknown() as source) if self.hold(source).live:
+                return Hold(cuts=(Cut(event, self.hold(source).live),))
             case Input(kind="attribute", source=Tensor() | Unknown() as source):
                 return Hold() if maker_of(source) is None else self.hold(source)
             case Joined(options=options):
@@ -187,7 +189,15 @@ class Flow:
             return Hold(cuts=(Cut(event, operands.live),)) if operands.live else operands
         if event.layer is not None and event.layer.name in WEIGHTED_LAYERS:
             return Hold(operands.live | {event.layer})
+        if operands.cuts and event.name in {"mul", "div"} and self.is_weighted(event, operands):
+            return LOOSE
         return operands
+
+    def is_weighted(self, event: Operation, operands: Hold) -> bool:
+        """Whether a factor that was detached may be the weight of one that the caller gave, attached or not."""
+        deliberate = all(cut.event.name in {"detach", "data"} for cut in operands.cuts)
+        given = [value for value in event.values if isinstance(maker_of(value), Input) and self.hold(value) == LOOSE]
+        return deliberate and any(isinstance(value, Tensor | Unknown) for value in given)
 
     def of_call(self, event: Call) -> Hold:
         """A project's function gives what it computed; of others only what they were called with is known."""

@@ -83,6 +83,31 @@ def is_scalar(flow: Flow, value: Value) -> bool:
     return False
 
 
+ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
+
+
+def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
+    """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result."""
+    flow = Flow(events)
+    leaving: dict[int, Cut] = {}
+    seen: set[int] = set()
+    for step in steps(events):
+        match step.event:
+            case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
+                held = flow.any_of(event.values)
+                lost = held.live.union(*(cut.lost for cut in held.cuts))
+                own = frozenset(origin for origin in lost if isinstance(origin, Layer))
+                if own and (rebuilds(event) or cuts(event)) and not is_without_gradients(event.regions):
+                    leaving.setdefault(id(event), held.cuts[0] if held.cuts else Cut(event, own))
+            case Returned(function=function, value=value) if leaving and function.name == "forward":
+                live = flow.hold(value).live
+                for earlier in ancestors(step.event):
+                    cut = leaving.get(id(earlier))
+                    if cut is not None and live and not cut.lost & live and id(cut.event.site.node) not in seen:
+                        seen.add(id(cut.event.site.node))
+                        yield cut
+
+
 def trained_by(cut: Cut) -> Event | None:
     """The nearest of the calls and parameters that would have trained through a cut."""
     for earlier in ancestors(cut.event):

@@ -179,3 +179,16 @@ def random_weights(events: Sequence[Event]) -> Iterator[tuple[Stored, Operation]
                     found = drawn.get(id(rearranged_from(weight)))
                     if found is not None and other.graph.state is GraphState.GRAPH:
                         yield found, use
+
+
+def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
+    """Layers with weights, and modules that hold some, that a forward constructs; with what they are called."""
+    made: dict[int, Instance] = {}
+    for step in steps(events):
+        match step.event:
+            case Entered(owner=Instance() as owner):
+                made[id(owner.cls)] = owner
+            case Operation(result=Layer(name=name), layer=None) if step.is_in_forward and name in WEIGHTED_LAYERS:
+                yield step.event, f"nn.{name.rpartition('.')[2]}"
+            case Call(callee=Class() as cls) if step.is_in_forward and any(learners(made.get(id(cls)))):
+                yield step.event, cls.name

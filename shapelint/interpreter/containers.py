@@ -37,7 +37,7 @@ def call(
             change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
             return NONE
         case Tuple() | Many(), "extend", (items,):
-            change(frame, receiver_node, extended(frame, receiver, items, node), None, node)
+            change(frame, receiver_node, extended(frame, receiver, items, node), items, node)
             return NONE
         case Tuple(kind="size"), "numel", ():
             from shapelint.dims import product
