@@ -44,7 +44,7 @@ MEANING = {
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for dead in dead_terms(events):
-        if not dead.cut.rebuilds:
+        if not dead.cut.rebuilds and not dead.cut.is_flat:
             source = trained_by(dead.cut)
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))

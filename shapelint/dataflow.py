@@ -58,7 +58,11 @@ class Cut:
 
     @property
     def rebuilds(self) -> bool:
-        return isinstance(self.event, Operation) and not cuts(self.event)
+        return isinstance(self.event, Operation) and not cuts(self.event) and not self.is_flat
+
+    @property
+    def is_flat(self) -> bool:
+        return isinstance(self.event, Operation) and is_flat(self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ class Flow:
     """The data flow of one file; what is found of an event is kept."""
 
     events: Sequence[Event]
+    arguments: bool = False  # whether what a function is given counts as attached, as in a loss function
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
     methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
@@ -163,6 +168,8 @@ class Flow:
                 return self.of(maker)
             case Input(kind="attribute", source=Instance()):
                 return self.any_of(self.stored(event))
+            case Input(kind="parameter") if self.arguments:
+                return Hold(frozenset({event}))
             case Input(kind="item", name=name, source=source) if name.isdigit():
                 return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
@@ -182,10 +189,10 @@ class Flow:
     def of_operation(self, event: Operation) -> Hold:
         if event.name in LEAVES:
             return LOOSE if event.arguments.get("requires_grad") == Const(False) else Hold(frozenset({event}))
-        if event.name in FLAT or (event.name == "grad" and event.arguments.get("create_graph") != Const(True)):
+        if event.name == "grad" and event.arguments.get("create_graph") != Const(True):
             return LOOSE
         operands = self.any_of(event.values)
-        if cuts(event) or rebuilds(event):
+        if cuts(event) or rebuilds(event) or is_flat(event):
             return Hold(cuts=(Cut(event, operands.live),)) if operands.live else operands
         if event.layer is not None and event.layer.name in WEIGHTED_LAYERS:
             return Hold(operands.live | {event.layer})
@@ -195,7 +202,7 @@ class Flow:
 
     def is_weighted(self, event: Operation, operands: Hold) -> bool:
         """Whether a factor that was detached may be the weight of one that the caller gave, attached or not."""
-        deliberate = all(cut.event.name in {"detach", "data"} for cut in operands.cuts)
+        deliberate = all(cut.is_flat or cut.event.name in {"detach", "data"} for cut in operands.cuts)
         given = [value for value in event.values if isinstance(maker_of(value), Input) and self.hold(value) == LOOSE]
         return deliberate and any(isinstance(value, Tensor | Unknown) for value in given)
 
@@ -264,6 +271,11 @@ def is_without_gradients(regions: Sequence[str]) -> bool:
 
 def cuts(event: Operation) -> bool:
     return event.name in CUTS or event.callee in NUMBERS
+
+
+def is_flat(event: Operation) -> bool:
+    """Steps and counts: no gradient, or zeros; whole numbers stay what they are."""
+    return event.name in FLAT
 
 
 def rebuilds(event: Operation) -> bool:

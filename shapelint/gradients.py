@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shapelint.dataflow import LINEAR, NUMBERS, Cut, Flow, cuts, is_without_gradients, rebuilds, source_of
+from shapelint.dataflow import LINEAR, NUMBERS, Cut, Flow, cuts, is_flat, is_without_gradients, rebuilds, source_of
 from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Returned, ancestors
 from shapelint.registration import is_module, is_parameter, steps
 from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
@@ -40,15 +40,27 @@ class DeadTerm:
 
 def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     """The parts of losses that were cut off, each cut once: of what is back-propagated or returned."""
-    if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event)) for event in events):
+    if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event) or is_flat(event)) for event in events):
         return
-    flow = Flow(events)
+    flow, of_arguments = Flow(events), Flow(events, arguments=True)
     seen: set[int] = set()
     for loss, event, is_certain in losses(events):
-        for dead in _dead(flow, loss, event, is_certain):
+        found = list(_dead(flow, loss, event, is_certain))
+        if not found and not is_certain:
+            found = [dead for dead in _dead(of_arguments, loss, event, False) if _of_prediction(of_arguments, dead)]
+        for dead in found:
             if id(dead.cut.event.site.node) not in seen:
                 seen.add(id(dead.cut.event.site.node))
                 yield dead
+
+
+def _of_prediction(flow: Flow, dead: DeadTerm) -> bool:
+    """Whether what was cut is what an attached loss takes as its prediction, and not a label."""
+    maker = maker_of(dead.alive)
+    for event in (maker, *ancestors(maker)) if maker is not None else ():
+        if isinstance(event, Operation) and event.kind is Kind.LOSS:
+            return bool(flow.hold(event.values[0]).live & dead.cut.lost)
+    return False
 
 
 def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
@@ -59,7 +71,7 @@ def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[D
         return
     for term, hold in terms:
         if hold.cuts and (is_certain or is_scalar(flow, term)):
-            cut = min(hold.cuts, key=lambda cut: (bool(cut.lost <= live), not cut.rebuilds))
+            cut = min(hold.cuts, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
             before = {id(earlier) for earlier in ancestors(cut.event)}
             if not any(id(maker_of(part)) in before for part, other in terms if other.live):
                 yield DeadTerm(cut, alive[0], event)

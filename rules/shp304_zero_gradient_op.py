@@ -1,0 +1,51 @@
+"""A part of the loss goes through a step or a count, whose gradient is zero or missing.
+
+Reports argmax, comparisons, sign, round, floor, one_hot, bincount, histc, `.long()`, `.sample()` where a whole additive
+term of a loss passes through them while other terms are attached. Masks and indices beside an attached factor,
+straight-through estimators and metrics are left alone.
+
+Why: accuracy, counts and hard masks look like a loss and fall with it, but they do not change for a small change of
+the weights. Nothing is learned from this term.
+
+Bad:
+    import torch
+    import torch.nn.functional as F
+
+    def step(model, optimizer, x, y):
+        out = model(x)
+        direction = (torch.sign(out) - torch.sign(y)).pow(2).mean()
+        loss = F.mse_loss(out, y) + 0.5 * direction
+        loss.backward()
+        optimizer.step()
+
+Good:
+    import torch
+    import torch.nn.functional as F
+
+    def step(model, optimizer, x, y):
+        out = model(x)
+        direction = (torch.tanh(out) - torch.sign(y)).pow(2).mean()
+        loss = F.mse_loss(out, y) + 0.5 * direction
+        loss.backward()
+        optimizer.step()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event
+from shapelint.gradients import dead_terms, words_for
+from shapelint.rule import Clue, Report
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for dead in dead_terms(events):
+        if dead.cut.is_flat:
+            cut = dead.cut.event
+            yield Report(
+                cut,
+                f"This term of the loss trains nothing: {cut.name} is flat, so {words_for(dead.cut)} gets no gradient "
+                "from it. Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator",
+                (Clue("part of the loss here", dead.loss.site),),
+            )
