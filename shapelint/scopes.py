@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, substitute
-from shapelint.values import Value, join
+from shapelint.values import UNKNOWN, Deferred, Value, join
 
 
 @dataclass(slots=True, eq=False)
@@ -33,9 +33,18 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names and (scope is self or not scope.is_class):
-                return scope.names[name]
+                return named(scope.names, name)
             scope = scope.parent
         return None
+
+
+def named(names: dict[str, Value], name: str) -> Value | None:
+    """What a name is bound to; an import is followed when it is first asked for."""
+    value = names.get(name)
+    if type(value) is Deferred:
+        names[name] = UNKNOWN  # where modules import one another in a circle
+        value = names[name] = value.load()
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +68,13 @@ def meet(paths: list[Path], scope: object) -> Path:
             if name not in names:
                 names[name] = value
             elif names[name] is not value:
-                names[name] = join(names[name], value, (scope, name))
+                names[name] = join(loaded(names[name]), loaded(value), (scope, name))
         facts = {s: dim for s, dim in facts.items() if other.facts.get(s) == dim}
     return Path(names, facts)
+
+
+def loaded(value: Value) -> Value:
+    return value.load() if type(value) is Deferred else value
 
 
 RANK = {Origin.ANONYMOUS: 0, Origin.DATA: 1, Origin.SIZE: 2, Origin.AXIS: 3}

@@ -6,7 +6,7 @@ Objects with state (instances, functions, classes) compare by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
@@ -313,6 +313,13 @@ class Namespace:
     names: dict[str, Value]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Deferred:
+    """An import that nobody asked for yet; `load` follows it. It never leaves a scope: see `scopes.named`."""
+
+    load: Callable[[], Value]
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """A type as annotations name it: what `Float[Tensor, "b n"]` evaluates to. `type` is a hints.TypeHint."""
@@ -338,7 +345,7 @@ class Unknown:
 
 Value: TypeAlias = (
     Tensor | Int | Float | Const | Slice | Tuple | Many | Dict | Library | Layer | Method | Partial
-    | Function | Class | Instance | Namespace | Hint | Union | Unknown
+    | Function | Class | Instance | Deferred | Namespace | Hint | Union | Unknown
 )  # fmt: skip
 
 UNKNOWN = Unknown()

@@ -8,7 +8,7 @@ from shapelint.dims import forget_scopes
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
 from shapelint.interpreter.classes import typical_instance
-from shapelint.interpreter.frame import CALLS_PER_FUNCTION, Frame, Project, Run, root_scope
+from shapelint.interpreter.frame import Frame, Project, Run, root_scope
 from shapelint.interpreter.functions import evaluate_alone
 from shapelint.interpreter.statements import execute_all
 from shapelint.scopes import Scope
@@ -31,7 +31,6 @@ def interpret(module: cst.Module, filename: str, project: Project | None = None)
     execute_all(top, module.body)
     position = 0
     while position < len(run.pending):
-        run.calls_left = max(run.calls_left, 0) + CALLS_PER_FUNCTION
         evaluate_pending(top, run.pending[position])
         position += 1
     return run.events

@@ -13,6 +13,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.ops import layer_attribute
 from shapelint.ops.attributes import tensor_attribute
+from shapelint.scopes import named
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -82,7 +83,8 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
         case Tensor():
             return of_tensor(frame, base, name, node)
         case Namespace(names=names):
-            return names.get(name, UNKNOWN)
+            found = named(names, name)
+            return UNKNOWN if found is None else found
         case Instance():
             return of_instance(frame, base, name, node)
         case Class():

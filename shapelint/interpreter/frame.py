@@ -15,7 +15,7 @@ from shapelint.scopes import Path, Scope, meet
 from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of, resolve
 
 MOST_DEPTH = 7  # calls of project functions inside one another
-CALLS_PER_FUNCTION = 4  # context-sensitive evaluations; what one function leaves, later ones may use
+FIRST_CREDIT = 150  # statements that may be executed for calls in a small file; a large one earns them
 
 
 class Project(Protocol):
@@ -43,7 +43,7 @@ class Run:
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     texts: dict[int, str] = field(default_factory=dict)  # annotations as written, by syntax node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
-    calls_left: int = 60  # to begin with
+    credit: int = FIRST_CREDIT  # each statement executed for its own sake earns one for calls: linear cost
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
     future_annotations: bool = False
     is_import: bool = False  # nobody listens: what happens is told when the file itself is linted
@@ -66,6 +66,7 @@ class Frame:
     function: Function | None = None
     owner: Value | None = None  # self
     depth: int = 0
+    is_call: bool = False  # evaluated for a caller
     facts: dict[Symbol, Dim] = field(default_factory=dict)
     alive: bool = True
     regions: tuple[str, ...] = ()

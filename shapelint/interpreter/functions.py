@@ -54,13 +54,12 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         event = Call(function, arguments.args, tuple(arguments.kwargs.items()), known, frame.site(node), frame.regions)
         frame.tell(event)
         return originate(known, event)  # alike, but computed from other values
-    blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.calls_left <= 0
+    blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.credit <= 0
     if blocked or not arguments.complete:
         return opaque(frame, function, arguments, node)
-    run.calls_left -= 1
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions = frame.regions
-    inner.depth = frame.depth + 1
+    inner.depth, inner.is_call = frame.depth + 1, True
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
     result = evaluate_body(inner, function, at_call=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import libcst as cst
 
 from shapelint.interpreter.frame import Frame, Run, root_scope
-from shapelint.scopes import Scope
-from shapelint.values import UNKNOWN, Library, Namespace, Value
+from shapelint.scopes import Scope, named
+from shapelint.values import UNKNOWN, Deferred, Library, Namespace, Value
 
+LIBRARIES = frozenset("torch numpy jax einops jaxtyping beartype typing math functools collections".split())
 MOST_NESTED = 20  # imports inside one another that are followed
 MOST_MODULES = 400  # whose names are kept for other files that import them
 
@@ -16,11 +20,14 @@ def plain(frame: Frame, node: cst.Import) -> None:
     for alias in node.names:
         dotted = dotted_name(alias.name)
         note_library(frame, dotted)
+        name, target = dotted.partition(".")[0], dotted.partition(".")[0]
         if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-            frame.scope.names[alias.asname.name.value] = module(frame, dotted, 0) or Library(dotted)
-        else:
-            root = dotted.partition(".")[0]
-            frame.scope.names[root] = module(frame, root, 0) or Library(root)
+            name, target = alias.asname.name.value, dotted
+        frame.scope.names[name] = deferred(frame, target, partial(whole, frame, target))
+
+
+def whole(frame: Frame, dotted: str) -> Value:
+    return module(frame, dotted, 0) or Library(dotted)
 
 
 def from_module(frame: Frame, node: cst.ImportFrom) -> None:
@@ -30,21 +37,31 @@ def from_module(frame: Frame, node: cst.ImportFrom) -> None:
     if dotted == "__future__":
         frame.run.future_annotations = frame.run.future_annotations or frame.module is frame.run.module
         return
-    found = module(frame, dotted, level)
     if isinstance(node.names, cst.ImportStar):
+        found = module(frame, dotted, level)
         if found is not None:
             frame.scope.names.update(found.names)
         return
     for alias in node.names:
         name = alias.name.value if isinstance(alias.name, cst.Name) else ""
         bound = alias.asname.name.value if alias.asname and isinstance(alias.asname.name, cst.Name) else name
-        frame.scope.names[bound] = member(frame, found, dotted, level, name)
+        load = partial(member, frame, dotted, level, name)
+        frame.scope.names[bound] = deferred(frame, "" if level else dotted, load)
 
 
-def member(frame: Frame, found: Namespace | None, dotted: str, level: int, name: str) -> Value:
+def deferred(frame: Frame, dotted: str, load: Callable[[], Value]) -> Value:
+    """A project's modules are followed when they are asked for; libraries cost nothing."""
+    if frame.run.project is None or dotted.partition(".")[0] in LIBRARIES:
+        return load()
+    return Deferred(load)
+
+
+def member(frame: Frame, dotted: str, level: int, name: str) -> Value:
     """`name` of a module: of a project's file, its submodule, or a library's callable."""
-    if found is not None and name in found.names:
-        return found.names[name]
+    found = module(frame, dotted, level)
+    known = named(found.names, name) if found is not None else None
+    if known is not None:
+        return known
     inner = f"{dotted}.{name}" if dotted else name
     submodule = module(frame, inner, level) if level or found is not None else None
     if submodule is not None:

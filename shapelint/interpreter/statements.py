@@ -39,6 +39,7 @@ def execute(frame: Frame, statement: cst.CSTNode) -> None:
 
 
 def line(frame: Frame, node: cst.SimpleStatementLine) -> None:
+    frame.run.credit += -1 if frame.is_call else 1
     execute_all(frame, node.body)
 
 

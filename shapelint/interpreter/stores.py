@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 
 INITIALISERS = frozenset({"__init__", "setup", "__post_init__"})
 FILLING = frozenset({"append", "extend", "insert", "update", "add", "setdefault", "appendleft"})
+STORES = frozenset({cst.Assign, cst.AnnAssign})
+CHANGING = STORES | {cst.AugAssign, cst.Expr}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def changed_attributes(node: cst.ClassDef) -> frozenset[str]:
     """Attributes whose value after __init__ says nothing of what other methods find."""
-    methods = (part for part in node.body.body if isinstance(part, cst.FunctionDef))
+    methods = (part for part in node.body.body if type(part) is cst.FunctionDef)
     return frozenset(
         name
         for method in methods
         for statement in statements(method)
+        if type(statement) in CHANGING
         for name in changes(statement)
-        if method.name.value not in INITIALISERS or not is_store(statement)
+        if method.name.value not in INITIALISERS or type(statement) not in STORES
     )
 
 
 def statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The statements inside a compound statement, at any depth."""
-    for block in BLOCKS:
-        inner = getattr(node, block, None)
-        if inner is None:
-            continue
-        for part in inner if isinstance(inner, Iterable) else (inner,):
-            yield part
-            yield from statements(part)
-
-
-def is_store(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Assign | cst.AnnAssign)
+    stack: list[Any] = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        if type(current) not in CHANGING:
+            for block in BLOCKS:
+                inner = getattr(current, block, None)
+                if inner is not None:
+                    stack.extend(inner) if type(inner) in (tuple, list) else stack.append(inner)
 
 
 def changes(node: cst.CSTNode) -> Iterator[str]:
