@@ -18,7 +18,9 @@ from shapelint.ops import (
     distributions,
     einops,
     elementwise,
+    factorisations,
     flax,
+    fused,
     indexing,
     jaxnn,
     joining,
@@ -26,6 +28,7 @@ from shapelint.ops import (
     layout,
     linalg,
     losses,
+    masked,
     normalisation,
     ordering,
     pooling,
@@ -34,7 +37,11 @@ from shapelint.ops import (
     reductions,
     reshaping,
     selecting,
+    special,
+    spectral,
     splitting,
+    statistics,
+    storage,
     stretching,
 )
 from shapelint.ops.calls import attach, attribute, bind_inputs, bind_receiver, construct
@@ -46,6 +53,7 @@ from shapelint.values import UNKNOWN, Layer, Unknown, Value
 TOPICS = (
     *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
+    *(special, spectral, statistics, masked, factorisations, storage, fused),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
 )
 
@@ -77,7 +85,9 @@ def lookup(name: str) -> Spelling | None:
     """The op of a canonical dotted name, or None where it is not modelled."""
     found = _find(name)
     if found is not None:
-        return replace(found, in_place=name.startswith("torch.Tensor.") and name.endswith("_"))
+        return replace(
+            found, in_place=name.startswith("torch.Tensor.") and name.endswith("_") and not name.endswith("__")
+        )
     if name.startswith("operator.i"):  # operator.iadd
         plain = name.replace(".i", ".", 1)
         found = _find(plain) or _find(f"{plain}_")  # operator.iand, operator.and_

@@ -348,3 +348,17 @@ def _magnitude(dtype: Dtype, library: str | None) -> str:
     if dtype.kind != "complex":
         return str(dtype)
     return f"float{dtype.bits // 2 or ''}"
+
+
+def to_complex(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """Of floats, complex numbers of the same precision."""
+    known = parse(result_dtype("float", bound, library))
+    if known is None or known.kind == "complex":
+        return None if known is None else str(known)
+    bits = 2 * known.bits if library == "torch" else max(64, 2 * known.bits)
+    return f"complex{bits if known.bits else ''}"
+
+
+def to_real(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """Of complex numbers, floats of the same precision."""
+    return magnitude(result_dtype("float", bound, library))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
-from shapelint.ops.dtypes import promote_of, result_dtype, unknown_dtype
+from shapelint.ops.dtypes import promote_of, result_dtype, to_real, unknown_dtype
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, ShapeError, Unknowable, integer, is_none, sizes, tensor
 from shapelint.shapes import line_up
 from shapelint.values import NONE, UNKNOWN, Axis, Int, Shape, Tensor, Tuple, Value, tensors_in
@@ -97,12 +98,13 @@ def glu(x: Value, dim: Value = NONE) -> Shape:
     return edited(tensor(x).shape, (axis,), lambda a: (Axis(a.size // 2),))
 
 
-def broadcast_arrays(tensors: Value) -> tuple[Shape, ...]:
-    """Each with the shape of all together."""
+def broadcast_arrays(tensors: Value) -> tuple[Tensor, ...]:
+    """Each with the shape of all together, and with a dtype and graph of its own."""
     found = tuple(tensors_in([tensors]))
     if not isinstance(tensors, Tuple) or len(found) != len(tensors.items):
         raise Unknowable("not a known number of tensors")
-    return (broadcast_all(*(t.shape for t in found)),) * len(found)
+    shape = broadcast_all(*(t.shape for t in found))
+    return tuple(replace(t, shape=shape, made_by=None) for t in found)
 
 
 def broadcast_shapes(shapes: Value) -> Value:
@@ -113,6 +115,12 @@ def broadcast_shapes(shapes: Value) -> Value:
     if shape.rank is None:
         raise Unknowable("rank not known")
     return Tuple(tuple(Int(size) for size in shape.sizes), "size")
+
+
+def double(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """float_power computes in the widest floats, or complex numbers."""
+    known = result_dtype("promote", bound, library)
+    return None if known is None else "complex128" if known.startswith("complex") else "float64"
 
 
 def quotient_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
@@ -159,7 +167,7 @@ def rows(
 
 ARITHMETIC: tuple[Row, ...] = (
     ("add", "torch np jnp lax"),
-    ("sub", "torch torch.subtract np.subtract jnp.subtract lax"),
+    ("sub", "torch torch.subtract torch.rsub np.subtract jnp.subtract lax"),
     ("mul", "torch torch.multiply np.multiply jnp.multiply lax"),
     ("floor_divide", "torch np jnp"),
     ("remainder", "torch np np.mod jnp jnp.mod"),
@@ -350,8 +358,8 @@ OPS: tuple[Op, ...] = (
     *(Op(name, operator, (f"{c}(x)",), Kind.ELEMENTWISE, dtype, graph) for c, name, dtype, graph in PREFIXES.values()),
     Op("clamp", clamp, ("jax.lax.clamp(min, x, max)",), Kind.ELEMENTWISE, "same"),
     Op("clamp", clamp, ("numpy.ndarray.clip(x, min, max, out)",), Kind.ELEMENTWISE, promote_of("x", "min", "max")),
-    Op("pow", binary, ("torch.float_power(x, y)", "numpy.float_power(x, y)"), Kind.ELEMENTWISE, unknown_dtype),
-    Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, unknown_dtype),
+    Op("pow", binary, ("torch.float_power(x, y)", "numpy.float_power(x, y)"), Kind.ELEMENTWISE, double),
+    Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, to_real),
     *rows((("prelu", "F torch"),), prelu, "x, weight", "same"),
     Op("glu", glu, ("torch.nn.functional.glu(x, dim)", "jax.nn.glu(x, axis)"), Kind.ELEMENTWISE, "same"),
     Op("copy_", overwritten, ("torch.Tensor.copy_(x, value, non_blocking)",), Kind.ELEMENTWISE, "same"),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from shapelint.dims import as_dim
 from shapelint.events import Kind
+from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.elementwise import glu
 from shapelint.ops.layer_axes import ONE_INT, channels, expect, expect_rank
 from shapelint.ops.normalisation import along
 from shapelint.ops.op import (
+    DtypeRule,
     GraphEffect,
     Op,
     ShapeError,
     Unknowable,
+    axis_index,
     dimension,
     dimensions,
     flag,
@@ -127,7 +131,7 @@ def group_norm(x: Value, num_groups: Value = NONE, num_channels: Value = NONE) -
 
 
 def _channelled(shape: Shape, count: Value, subject: str) -> Shape:
-    if shape.rank is not None and shape.rank < 2:
+    if shape.rank is not None and shape.rank < 2 and as_dim(0) not in shape.sizes:
         raise ShapeError(f"{shape} has no channel axis")
     channel = shape.axis(1)
     if channel is not None:
@@ -149,6 +153,12 @@ def layer_norm(x: Value, normalized_shape: Value = NONE) -> Shape:
     return shape
 
 
+def local_response(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """A float also of whole numbers, but an array without elements is handed back."""
+    empty = as_dim(0) in tensor(bound["x"]).shape.sizes
+    return result_dtype("same" if empty else "float", bound, library)
+
+
 def cosine_similarity(x: Value, y: Value, dim: Value = ONE_INT) -> Shape:
     """Broadcast, then without `dim`."""
     shape = _paired(x, y)
@@ -165,10 +175,8 @@ def _paired(x: Value, y: Value) -> Shape:
 
 
 def _without(shape: Shape, index: int) -> Shape:
-    rank = len(shape.head)
-    if not -rank <= index < rank:
-        raise ShapeError(f"axis {index} of {shape}, which has {rank} axes")
-    return Shape(tuple(axis for i, axis in enumerate(shape.head) if i != index % rank))
+    dropped = axis_index(index, shape)
+    return Shape(tuple(axis for i, axis in enumerate(shape.head) if i != dropped))
 
 
 def pairwise_distance(x: Value, y: Value, keepdim: Value = FALSE) -> Shape:
@@ -213,12 +221,15 @@ BATCH_RANKS = {"1d": (2, 3), "2d": (4,), "3d": (5,)}
 F = "torch.nn.functional"
 
 
-def layer(name: str, shape: object, *spellings: str, inputs: str = "input", kind: Kind = Kind.LAYER) -> Op:
-    return Op(name, shape, tuple(f"torch.nn.{s}" for s in spellings), kind, "same", inputs=inputs)  # type: ignore[arg-type]
+def layer(
+    name: str, shape: object, *spellings: str, inputs: str = "input", kind: Kind = Kind.LAYER, dtype: DtypeRule = "same"
+) -> Op:
+    names = tuple(f"torch.nn.{s}" for s in spellings)
+    return Op(name, shape, names, kind, dtype, inputs=inputs)  # type: ignore[arg-type]
 
 
-def function(name: str, shape: object, *spellings: str, kind: Kind = Kind.LAYER) -> Op:
-    return Op(name, shape, tuple(f"{F}.{s}" for s in spellings), kind, "same")  # type: ignore[arg-type]
+def function(name: str, shape: object, *spellings: str, dtype: DtypeRule = "same") -> Op:
+    return Op(name, shape, tuple(f"{F}.{s}" for s in spellings), Kind.LAYER, dtype)  # type: ignore[arg-type]
 
 
 OPS: tuple[Op, ...] = (
@@ -298,7 +309,11 @@ OPS: tuple[Op, ...] = (
     layer("layer_norm", layer_norm, "LayerNorm(normalized_shape, eps, elementwise_affine, bias, device, dtype)"),
     layer("rms_norm", layer_norm, "RMSNorm(normalized_shape, eps, elementwise_affine, device, dtype)"),
     layer(
-        "local_response_norm", same, "LocalResponseNorm(size, alpha, beta, k)", "CrossMapLRN2d(size, alpha, beta, k)"
+        "local_response_norm",
+        same,
+        "LocalResponseNorm(size, alpha, beta, k)",
+        "CrossMapLRN2d(size, alpha, beta, k)",
+        dtype=local_response,
     ),
     function("layer_norm", layer_norm, "layer_norm(input, normalized_shape, weight, bias, eps)"),
     function("rms_norm", layer_norm, "rms_norm(input, normalized_shape, weight, eps)"),
@@ -309,7 +324,7 @@ OPS: tuple[Op, ...] = (
         "batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)",
     ),
     function("instance_norm", same, "instance_norm(input, running_mean, running_var, weight, bias)"),
-    function("local_response_norm", same, "local_response_norm(input, size, alpha, beta, k)"),
+    function("local_response_norm", same, "local_response_norm(input, size, alpha, beta, k)", dtype=local_response),
     layer("cosine_similarity", cosine_similarity, "CosineSimilarity(dim, eps)", inputs="x1: x, x2: y"),
     Op(
         "cosine_similarity",
@@ -317,12 +332,19 @@ OPS: tuple[Op, ...] = (
         (f"{F}.cosine_similarity(x1, x2, dim, eps)", "torch.cosine_similarity(x1, x2, dim, eps)"),
         Kind.REDUCTION,
     ),
-    layer("pairwise_distance", pairwise_distance, "PairwiseDistance(p, eps, keepdim)", inputs="x1: x, x2: y"),
+    layer(
+        "pairwise_distance",
+        pairwise_distance,
+        "PairwiseDistance(p, eps, keepdim)",
+        inputs="x1: x, x2: y",
+        dtype="floats",
+    ),
     Op(
         "pairwise_distance",
         pairwise_distance,
         (f"{F}.pairwise_distance(x1, x2, p, eps, keepdim)", "torch.pairwise_distance(x1, x2, p, eps, keepdim)"),
         Kind.REDUCTION,
+        "floats",
     ),
 )
 

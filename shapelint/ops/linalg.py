@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shapelint.dims import ONE
 from shapelint.events import Kind
+from shapelint.ops.dtypes import to_complex
 from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layout import matrices
-from shapelint.ops.op import GraphEffect, Named, Op, Part, ShapeError, Unknowable, flag, integer, is_none, tensor
+from shapelint.ops.op import (
+    DtypeRule,
+    GraphEffect,
+    Named,
+    Op,
+    Part,
+    ShapeError,
+    Unknowable,
+    flag,
+    integer,
+    is_none,
+    tensor,
+)
 from shapelint.ops.runs import ends, hidden, joined
 from shapelint.ops.slices import least
 from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Const, Shape, Value
+from shapelint.values import NONE, UNKNOWN, Axis, Const, Shape, Tensor, Value
 
 
-def _square(shape: Shape) -> tuple[Shape, Axis]:
+def square_axes(shape: Shape) -> tuple[Shape, Axis]:
+    """What stands before the axes of a square matrix, and its side."""
     batch, (n, m) = matrices(shape)
     if never_equal(n.size, m.size):
         raise ShapeError(f"{shape}: a square matrix is needed, not {n} by {m}")
@@ -23,13 +39,13 @@ def _square(shape: Shape) -> tuple[Shape, Axis]:
 def square(x: Value) -> Shape:
     """(…, n, n) -> (…, n, n)"""
     shape = tensor(x).shape
-    _square(shape)
+    square_axes(shape)
     return shape
 
 
 def scalar(x: Value) -> Shape:
     """(…, n, n) -> (…)"""
-    return _square(tensor(x).shape)[0]
+    return square_axes(tensor(x).shape)[0]
 
 
 def slogdet(x: Value) -> Named:
@@ -42,8 +58,10 @@ def rank(x: Value) -> Shape:
     return matrices(tensor(x).shape)[0]
 
 
-def pinv(x: Value) -> Shape:
+def pinv(x: Value, rcond: Value = NONE, atol: Value = NONE, rtol: Value = NONE) -> Shape:
     """(…, n, m) -> (…, m, n)"""
+    if any(isinstance(tolerance, Tensor) and tolerance.shape.rank != 0 for tolerance in (rcond, atol, rtol)):
+        raise Unknowable("tolerances that stretch the batch")
     batch, (n, m) = matrices(tensor(x).shape)
     return joined((), batch, (m, n))
 
@@ -56,17 +74,17 @@ def solve(x: Value, y: Value) -> Shape:
 def torch_solve(x: Value, y: Value, left: Value = NONE) -> Shape:
     """Like solve; (…, n) is a batch of vectors where its axes are those of the matrices without the last."""
     a, b = tensor(x).shape, tensor(y).shape
-    if not is_none(left) and not flag(left):
-        raise Unknowable("a solution from the right")
     if a.rank is None or b.rank is None:
         raise Unknowable("rank not known")
+    if not is_none(left) and not flag(left):
+        return solved_either_side(x, y, False)
     batch_of_vectors = b.rank == a.rank - 1 and not any(map(never_equal, b.sizes, a.sizes[:-1]))
     return _solved(x, y, vector=b.rank == 1 or batch_of_vectors)
 
 
 def _solved(x: Value, y: Value, vector: bool) -> Shape:
     a, b = tensor(x).shape, tensor(y).shape
-    batch, n = _square(a)
+    batch, n = square_axes(a)
     if b.rank is None and b.least_rank < 2:
         return hidden(a, "solve", b)
     _, others, right = ends(b, 0, 1 if vector else 2)
@@ -78,8 +96,19 @@ def _solved(x: Value, y: Value, vector: bool) -> Shape:
 def triangular(x: Value, y: Value, left: Value = NONE) -> Shape:
     """(…, n, n), (…, n, k) -> (…, n, k)"""
     if not is_none(left) and not flag(left):
-        raise Unknowable("a solution from the right")
+        return solved_either_side(x, y, False)
     return solve(x, y)
+
+
+def solved_either_side(x: Value, y: Value, left: bool) -> Shape:
+    """(…, n, n) with right sides (…, n, k) -> (…, n, k), or with (…, k, n) from the right."""
+    if left:
+        return _solved(x, y, vector=False)
+    batch, n = square_axes(tensor(x).shape)
+    _, others, (k, width) = ends(tensor(y).shape, 0, 2)
+    if never_equal(n.size, width.size):
+        raise ShapeError(f"{tensor(y)} with {tensor(x)}: {width} columns, {n} equations")
+    return joined((), broadcast_all(batch, others), (k, width))
 
 
 def cho_solve(x: Value, y: Value) -> Shape:
@@ -92,7 +121,8 @@ def cholesky_solve(x: Value, y: Value) -> Shape:
     return _solved(y, x, vector=False)
 
 
-def _core(x: Value) -> tuple[Shape, Axis, Axis, Axis]:
+def core(x: Value) -> tuple[Shape, Axis, Axis, Axis]:
+    """(…, n, m) as its batch, n, m and the smaller of the two."""
     batch, (n, m) = matrices(tensor(x).shape)
     return batch, n, m, Axis(least(n.size, m.size))
 
@@ -103,7 +133,7 @@ def _known(option: Value, default: bool) -> bool:
 
 def svd(x: Value, full_matrices: Value = NONE, compute_uv: Value = NONE) -> Shape | Named:
     """(…, n, m) -> u (…, n, n), s (…, k), vh (…, m, m), or k for n and m where they are not full."""
-    batch, n, m, k = _core(x)
+    batch, n, m, k = core(x)
     if not _known(compute_uv, True):
         return joined((), batch, (k,))
     full = _known(full_matrices, True)
@@ -113,7 +143,7 @@ def svd(x: Value, full_matrices: Value = NONE, compute_uv: Value = NONE) -> Shap
 
 def old_svd(x: Value, some: Value = NONE) -> Named:
     """torch.svd: v instead of its transpose, and not full by default."""
-    batch, n, m, k = _core(x)
+    batch, n, m, k = core(x)
     full = not _known(some, True)
     u, v = (n, n if full else k), (m, m if full else k)
     return _named("U S V", joined((), batch, u), _real(joined((), batch, (k,))), joined((), batch, v))
@@ -121,7 +151,7 @@ def old_svd(x: Value, some: Value = NONE) -> Named:
 
 def svdvals(x: Value) -> Part:
     """(…, n, m) -> (…, k)"""
-    batch, _, _, k = _core(x)
+    batch, _, _, k = core(x)
     return _real(joined((), batch, (k,)))
 
 
@@ -136,7 +166,7 @@ def _named(names: str, *parts: Shape | Part) -> Named:
 def eig(x: Value) -> Named:
     """(…, n, n) -> eigenvalues (…, n), eigenvectors (…, n, n)"""
     values = eigenvalues(x)
-    return _named("eigenvalues eigenvectors", Part(values, "complex"), Part(tensor(x).shape, "complex"))
+    return _named("eigenvalues eigenvectors", Part(values, eigen), Part(tensor(x).shape, eigen))
 
 
 def eigh(x: Value) -> Named:
@@ -144,9 +174,14 @@ def eigh(x: Value) -> Named:
     return _named("eigenvalues eigenvectors", _real(eigenvalues(x)), tensor(x).shape)
 
 
+def eigen(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """Complex; numpy gives real numbers where the matrix happens to have no others."""
+    return to_complex(bound, library) if library != "numpy" else None
+
+
 def eigenvalues(x: Value) -> Shape:
     """(…, n, n) -> (…, n)"""
-    batch, n = _square(tensor(x).shape)
+    batch, n = square_axes(tensor(x).shape)
     return joined((), batch, (n,))
 
 
@@ -156,7 +191,7 @@ def eigvalsh(x: Value) -> Part:
 
 def qr(x: Value, mode: Value = NONE) -> Shape | Named:
     """(…, n, m) -> q (…, n, k), r (…, k, m)"""
-    batch, n, m, k = _core(x)
+    batch, n, m, k = core(x)
     match mode:
         case Const(value=None | "reduced"):
             middle = k
@@ -177,8 +212,10 @@ def lstsq(x: Value, y: Value) -> Named:
     if never_equal(n.size, right[0].size):
         raise ShapeError(f"{a} with {b}: {n} equations, {right[0]} right sides")
     solution = joined((), broadcast_all(batch, others), (m, *right[1:]))
-    unknown = hidden(Shape(), "residuals", object())
-    return _named("solution residuals rank singular_values", solution, unknown, unknown, unknown)
+    return Named(
+        {"solution": solution, "residuals": UNKNOWN, "rank": UNKNOWN, "singular_values": UNKNOWN},  # as the driver says
+        "linalg",
+    )
 
 
 def power(x: Value, n: Value) -> Shape:
@@ -198,7 +235,7 @@ def vander(x: Value, n: Value = NONE) -> Shape:
 LIBRARIES = ("torch.linalg", "numpy.linalg", "jax.numpy.linalg")
 
 
-def _everywhere(name: str, function: object, parameters: str, *others: str, dtype: str = "float") -> Op:
+def _everywhere(name: str, function: object, parameters: str, *others: str, dtype: DtypeRule = "float") -> Op:
     spellings = tuple(f"{library}.{name}({parameters})" for library in LIBRARIES)
     return Op(name, function, (*spellings, *others), Kind.OTHER, dtype)  # type: ignore[arg-type]
 
@@ -213,7 +250,9 @@ OPS: tuple[Op, ...] = (
     _everywhere("det", scalar, "a", "torch.det(input)", "jax.scipy.linalg.det(a)"),
     _everywhere("slogdet", slogdet, "a", "torch.slogdet(input)"),
     _op("logdet", scalar, "torch.logdet(input)"),
-    _everywhere("pinv", pinv, "a, rcond", "torch.pinverse(input)", "jax.scipy.linalg.pinv(a)"),
+    _everywhere(
+        "pinv", pinv, "a, rcond, *, atol, rtol, hermitian", "torch.pinverse(input)", "jax.scipy.linalg.pinv(a)"
+    ),
     Op(
         "matrix_rank",
         rank,
@@ -262,7 +301,7 @@ OPS: tuple[Op, ...] = (
     _op("svdvals", svdvals, "torch.linalg.svdvals(A: x)", "numpy.linalg.svdvals(x)", "jax.numpy.linalg.svdvals(x)"),
     _everywhere("eig", eig, "a"),
     _everywhere("eigh", eigh, "a, UPLO"),
-    _everywhere("eigvals", eigenvalues, "a", dtype="complex"),
+    _everywhere("eigvals", eigenvalues, "a", dtype=eigen),
     _everywhere("eigvalsh", eigvalsh, "a"),
     _everywhere("qr", qr, "a, mode", "torch.qr(input)", "jax.scipy.linalg.qr(a)"),
     _everywhere("lstsq", lstsq, "a, b"),

@@ -83,7 +83,9 @@ def stretched(x: Value, target: Value) -> Shape:
 
 
 def per_sample(x: Value, target: Value) -> Shape:
-    """(n, c) with class indices (n,), or (c,) -> (n,) or ()"""
+    """(n, c) with class indices (n,), or (c,) -> (n,) or (); a scalar counts as (1,)"""
+    if tensor(x).shape.rank == 0:
+        return Shape()
     return ends(tensor(x).shape, 0, 1)[1]
 
 
@@ -328,6 +330,9 @@ TORCH: tuple[tuple[str, Callable[..., Result], str, str, str], ...] = (
     ),
 )
 
+# These give a float of whole numbers too.
+FLOATS = frozenset({"poisson_nll_loss", "margin_ranking_loss", "cosine_embedding_loss", "triplet"})
+
 # optax: (op name, shape function, its home in optax.losses, signature); each is also optax.<name>
 OPTAX: tuple[tuple[str, Callable[..., Result], str, str], ...] = (
     ("l2_loss", optax_elementwise, "_regression", "l2_loss(predictions: x, targets: target)"),
@@ -359,8 +364,9 @@ OPTAX: tuple[tuple[str, Callable[..., Result], str, str], ...] = (
 def _rows() -> tuple[Op, ...]:
     found: list[Op] = []
     for name, shape, function, module, inputs in TORCH:
-        found.append(Op(name, shape, (f"{F}.{function}",), Kind.LOSS, "same"))
-        found.append(Op(name, shape, (f"torch.nn.{module}",), Kind.LOSS, "same", inputs=inputs or "input, target"))
+        dtype = "float" if name in FLOATS else "same"
+        found.append(Op(name, shape, (f"{F}.{function}",), Kind.LOSS, dtype))
+        found.append(Op(name, shape, (f"torch.nn.{module}",), Kind.LOSS, dtype, inputs=inputs or "input, target"))
     for name, shape, home, signature in OPTAX:
         places = ("optax", "optax.losses", f"optax.losses.{home}")
         found.append(Op(name, shape, tuple(f"{place}.{signature}" for place in places), Kind.LOSS, "float"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapelint.dims import as_dim
+from shapelint.dims import Dim, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import check_axis, edited
 from shapelint.ops.op import Op, Result, Unknowable, integer, integers, is_none, tensor
@@ -62,7 +62,11 @@ def diff(
             if axis is None:
                 raise Unknowable("what is put before or after has another rank")
             added = added + axis.size
-    return edited(tensor(x).shape, (index,), lambda axis: (Axis(axis.size + added - order),))
+    return edited(tensor(x).shape, (index,), lambda axis: (Axis(_not_negative(axis.size + added - order)),))
+
+
+def _not_negative(size: Dim) -> Dim:
+    return as_dim(0) if size.value is not None and size.value < 0 else size
 
 
 def row(name: str, *spellings: str, dtype: str = "float") -> Op:

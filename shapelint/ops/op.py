@@ -73,7 +73,7 @@ class Part:
 class Named:
     """A named tuple of results, `values, indices = x.max(dim)`; it is called as the op where `kind` is empty."""
 
-    parts: Mapping[str, Shape | Part]
+    parts: Mapping[str, Shape | Part | Value]
     kind: str = ""
 
 

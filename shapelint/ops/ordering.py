@@ -183,9 +183,7 @@ OPS: tuple[Op, ...] = (
     ),
     row("histc", histc, "torch.histc(input, bins, min, max)", dtype="same"),
     row("histogram", histogram, *both("histogram", "a, bins, range, density, weights"), dtype=unknown_dtype),
-    row("searchsorted", searchsorted, "torch.searchsorted(sorted_sequence, values)", dtype=unknown_dtype),
     row("searchsorted", searchsorted, *both("searchsorted", "sorted_sequence, values, side, sorter")),
-    row("bucketize", like, "torch.bucketize(input, boundaries)", dtype=unknown_dtype),
     row("bucketize", like, *both("digitize", "x, bins, right")),
     row("isin", like, "torch.isin(x, test_elements)", *both("isin", "x, test_elements"), dtype="bool"),
 )

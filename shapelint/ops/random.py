@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shapelint.events import Kind
 from shapelint.ops.axes import reduced
 from shapelint.ops.creation import TORCH, filled, like, of_floats
-from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.dtypes import default_dtype, promote, unknown_dtype
 from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.op import (
     DtypeRule,
@@ -58,6 +60,15 @@ def torch_normal(mean: Value, std: Value = NONE, shape: Value = NONE) -> Shape:
     if not is_none(shape) and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         return sizes(shape, Maker.CREATED)
     return broadcast_all(*(tensor(v).shape for v in (mean, std) if not is_none(v)))
+
+
+def of_parameters(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """torch.normal: the dtype of the tensors among its parameters; the default one without any."""
+    known = [bound[name] for name in ("mean", "std") if isinstance(bound.get(name), Tensor)]
+    if known:
+        return promote(known, library)
+    numbers = all(isinstance(bound.get(name, NUMBER), Int | Float) for name in ("mean", "std"))
+    return default_dtype(library, "float") if numbers else None
 
 
 def multinomial(x: Value, num_samples: Value) -> Shape:
@@ -246,8 +257,8 @@ OPS: tuple[Op, ...] = (
         "normal",
         torch_normal,
         f"torch.normal(mean, std, size, {TORCH}, generator)",
-        dtype=unknown_dtype,
-        graph=NO_GRAPH,
+        dtype=of_parameters,
+        graph=GraphEffect.ZERO_GRADIENT,
     ),
     row("multinomial", multinomial, "torch.multinomial(input, num_samples, option)", dtype="index", graph=NO_GRAPH),
     row("bernoulli", like, "torch.bernoulli(input, p)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),

@@ -1,0 +1,225 @@
+"""Fourier transforms, short-time ones, and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from shapelint.dims import Dim, as_dim
+from shapelint.events import Kind
+from shapelint.ops.axes import resized
+from shapelint.ops.creation import TORCH, of_floats
+from shapelint.ops.dtypes import is_inexact, to_complex, to_real
+from shapelint.ops.op import (
+    DtypeRule,
+    GraphEffect,
+    Op,
+    Part,
+    Result,
+    Unknowable,
+    axis_index,
+    dimension,
+    flag,
+    integer,
+    integers,
+    is_none,
+    size_or_any,
+    tensor,
+)
+from shapelint.ops.runs import ends, joined
+from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Maker, Shape, Tensor, Tuple, Value, shape_of
+
+LAST = Int(as_dim(-1))
+LAST_TWO = Tuple((Int(as_dim(-2)), LAST))
+LIBRARIES = ("torch.fft", "numpy.fft", "jax.numpy.fft")
+Lengths = Callable[[Dim, bool], Dim]  # how long the last axis becomes, whether that length was asked for
+
+
+def as_it_is(size: Dim, asked: bool) -> Dim:
+    return size
+
+
+def halved(size: Dim, asked: bool) -> Dim:
+    """The spectrum of something real: its other half is the mirrored one."""
+    return size // 2 + 1
+
+
+def doubled(size: Dim, asked: bool) -> Dim:
+    """Back from half a spectrum; an odd length has to be asked for."""
+    return size if asked else 2 * (size - 1)
+
+
+def _transformed(shape: Shape, axes: Sequence[int], lengths: Sequence[Value], last: Lengths) -> Shape:
+    """Each axis as long as it was asked to be; the last one as the transform makes it."""
+    if shape.rank is None and any(shape.axis(axis) is None for axis in axes):
+        raise Unknowable("rank not known")
+    for axis, length in zip(axes, lengths):
+        known = shape.axis(axis)
+        asked = not (is_none(length) or length == LAST)
+        if shape.rank is not None:
+            axis_index(axis, shape)
+        assert known is not None
+        size = size_or_any(length) if asked else known.size
+        size = last(size, asked) if axis == axes[-1] else size
+        shape = shape if size == known.size else resized(shape, axis, size)
+    return shape
+
+
+def _one(last: Lengths) -> Callable[..., Result]:
+    def transform(x: Value, n: Value = NONE, dim: Value = LAST) -> Shape:
+        """(…, n, …) along one axis."""
+        return _transformed(tensor(x).shape, (integer(dim),), (n,), last)
+
+    return transform
+
+
+def _several(last: Lengths, default: Value) -> Callable[..., Result]:
+    def transform(x: Value, s: Value = NONE, dim: Value = default) -> Shape:
+        """(…, n, m) along several axes, the last one last."""
+        shape = tensor(x).shape
+        if is_none(dim) and is_none(s):
+            if shape.rank is None:
+                raise Unknowable("rank not known")
+            axes: tuple[int, ...] = tuple(range(shape.rank))
+        elif is_none(dim):
+            axes = tuple(range(-len(_lengths(s)), 0))
+        else:
+            axes = integers(dim)
+        lengths = (NONE,) * len(axes) if is_none(s) else _lengths(s)
+        return _transformed(shape, axes, lengths, last)
+
+    return transform
+
+
+def _lengths(value: Value) -> tuple[Value, ...]:
+    if isinstance(value, Tuple):
+        return value.items
+    if isinstance(value, Int):
+        return (value,)
+    raise Unknowable("lengths not known")
+
+
+def frequencies(n: Value) -> Shape:
+    """fftfreq: (n,)"""
+    return shape_of(size_or_any(n))
+
+
+def half_frequencies(n: Value) -> Shape:
+    """rfftfreq: (n // 2 + 1,)"""
+    return shape_of(size_or_any(n) // 2 + 1)
+
+
+def stft(
+    x: Value,
+    n_fft: Value,
+    hop_length: Value = NONE,
+    window: Value = NONE,
+    center: Value = TRUE,
+    onesided: Value = NONE,
+    return_complex: Value = NONE,
+    align_to_window: Value = NONE,
+) -> Result:
+    """(…, length) -> (…, frequencies, frames), and (…, 2) for the parts of complex numbers."""
+    signal = tensor(x)
+    _, lead, (length,) = ends(signal.shape, 0, 1)
+    size = dimension(n_fft)
+    hop = size // 4 if is_none(hop_length) else dimension(hop_length)
+    whole = _is_complex(signal, window)
+    half = not whole if is_none(onesided) else flag(onesided)
+    padded = length.size + 2 * (size // 2) if flag(center) else length.size
+    if not is_none(align_to_window):
+        raise Unknowable("frames of the window's length")
+    axes = (Axis(size // 2 + 1 if half else size), Axis((padded - size) // hop + 1))
+    if whole or flag(return_complex):
+        return Part(joined((), lead, axes), to_complex)
+    return Part(joined((), lead, (*axes, Axis(as_dim(2)))), "float")
+
+
+def _is_complex(signal: Tensor, window: Value) -> bool:
+    kinds = [signal.dtype, *([] if is_none(window) else [tensor(window).dtype])]
+    if any(is_inexact(kind) is None or kind == "inexact" for kind in kinds):
+        raise Unknowable("complex or not")
+    return any(str(kind).startswith("complex") for kind in kinds)
+
+
+def istft(
+    x: Value,
+    n_fft: Value,
+    hop_length: Value = NONE,
+    center: Value = TRUE,
+    length: Value = NONE,
+    return_complex: Value = FALSE,
+) -> Part:
+    """(…, frequencies, frames) -> (…, length)"""
+    _, lead, (_, frames) = ends(tensor(x).shape, 0, 2)
+    size = dimension(n_fft)
+    hop = size // 4 if is_none(hop_length) else dimension(hop_length)
+    total = size + hop * (frames.size - 1)
+    if flag(center):
+        total = total - 2 * (size // 2)
+    found = total if is_none(length) else size_or_any(length)
+    return Part(joined((), lead, (Axis(found),)), to_complex if flag(return_complex) else to_real)
+
+
+def window(n: Value) -> Shape:
+    """A window of that many samples."""
+    return shape_of(size_or_any(n), maker=Maker.CREATED)
+
+
+def _everywhere(name: str, function: object, parameters: str, dtype: DtypeRule) -> Op:
+    spellings = tuple(f"{library}.{name}({parameters})" for library in LIBRARIES)
+    return Op(name, function, spellings, Kind.OTHER, dtype)  # type: ignore[arg-type]
+
+
+# The prefix of a transform, what it does to its last axis, and to the dtype.
+TRANSFORMS: tuple[tuple[str, Lengths, DtypeRule], ...] = (
+    ("fft", as_it_is, to_complex),
+    ("ifft", as_it_is, to_complex),
+    ("rfft", halved, to_complex),
+    ("irfft", doubled, to_real),
+    ("hfft", doubled, to_real),
+    ("ihfft", halved, to_complex),
+)
+FREQUENCIES = (("fftfreq", frequencies), ("rfftfreq", half_frequencies))
+WINDOWS = "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall"
+OLD_WINDOWS = "bartlett_window blackman_window hamming_window hann_window kaiser_window"
+NUMPY_WINDOWS = "bartlett blackman hamming hanning kaiser"
+
+
+def _windows() -> tuple[str, ...]:
+    options = f"periodic, alpha, beta, {TORCH}"
+    return (
+        *(f"torch.signal.windows.{name}(M: n, *, sym, {TORCH[3:]})" for name in WINDOWS.split()),
+        *(f"torch.{name}(window_length: n, {options})" for name in OLD_WINDOWS.split()),
+        *(f"{library}.{name}(M: n, beta)" for library in ("numpy", "jax.numpy") for name in NUMPY_WINDOWS.split()),
+    )
+
+
+OPS: tuple[Op, ...] = (
+    *(_everywhere(name, _one(last), "input, n, dim, norm", dtype) for name, last, dtype in TRANSFORMS),
+    *(_everywhere(f"{name}2", _several(last, LAST_TWO), "input, s, dim, norm", d) for name, last, d in TRANSFORMS),
+    *(_everywhere(f"{name}n", _several(last, NONE), "input, s, dim, norm", d) for name, last, d in TRANSFORMS),
+    *(
+        Op(name, shape, tuple(f"{lib}.{name}(n, d, {TORCH})" for lib in LIBRARIES), Kind.CREATION, of_floats,
+           GraphEffect.CONSTANT)
+        for name, shape in FREQUENCIES
+    ),
+    Op(
+        "stft",
+        stft,
+        (
+            "torch.stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, "
+            "return_complex, align_to_window)",
+            "torch.Tensor.stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, "
+            "return_complex, align_to_window)",
+        ),
+    ),
+    Op(
+        "istft",
+        istft,
+        (
+            "torch.istft(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, "
+            "return_complex)",
+        ),
+    ),
+    Op("window", window, _windows(), Kind.CREATION, of_floats, GraphEffect.CONSTANT),
+)  # fmt: skip
