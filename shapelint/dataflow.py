@@ -6,8 +6,10 @@ for the event that took it from the graph. What is called and unknown counts as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
+from typing import TypeVar
 
 from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Stored
 from shapelint.registration import WEIGHTED_LAYERS, steps
@@ -78,6 +80,22 @@ class Hold:
 
 
 LOOSE = Hold()
+
+
+Found = TypeVar("Found")
+
+
+def once_per_file(find: Callable[[Sequence[Event]], Iterator[Found]]) -> Callable[[Sequence[Event]], tuple[Found, ...]]:
+    """What several rules ask of the same events is found once; the events of the last file are kept."""
+    last: list[tuple[Sequence[Event], tuple[Found, ...]]] = []
+
+    @wraps(find)
+    def found(events: Sequence[Event]) -> tuple[Found, ...]:
+        if not last or last[0][0] is not events:
+            last[:] = [(events, tuple(find(events)))]
+        return last[0][1]
+
+    return found
 
 
 @dataclass(slots=True)
@@ -295,3 +313,13 @@ def source_of(callee: Value) -> object:
         case Unknown(made_by=maker) if maker is not None:
             return maker
     return callee
+
+
+@once_per_file
+def _flows(events: Sequence[Event]) -> Iterator[Flow]:
+    yield Flow(events)
+
+
+def flow_of(events: Sequence[Event]) -> Flow:
+    """The data flow of a file, shared by all who ask for it."""
+    return _flows(events)[0]

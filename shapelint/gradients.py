@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shapelint.dataflow import LINEAR, NUMBERS, Cut, Flow, cuts, is_flat, is_without_gradients, rebuilds, source_of
+from shapelint.dataflow import (
+    LINEAR,
+    NUMBERS,
+    Cut,
+    Flow,
+    cuts,
+    flow_of,
+    is_flat,
+    is_without_gradients,
+    once_per_file,
+    rebuilds,
+    source_of,
+)
 from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Returned, ancestors
 from shapelint.registration import is_module, is_parameter, steps
 from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
@@ -38,11 +50,12 @@ class DeadTerm:
     loss: Event
 
 
+@once_per_file
 def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     """The parts of losses that were cut off, each cut once: of what is back-propagated or returned."""
     if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event) or is_flat(event)) for event in events):
         return
-    flow, of_arguments = Flow(events), Flow(events, arguments=True)
+    flow, of_arguments = flow_of(events), Flow(events, arguments=True)
     seen: set[int] = set()
     for loss, event, is_certain in losses(events):
         found = list(_dead(flow, loss, event, is_certain))
@@ -64,7 +77,10 @@ def _of_prediction(flow: Flow, dead: DeadTerm) -> bool:
 
 
 def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
-    terms = [(term, flow.hold(term)) for term in flow.terms(loss)]
+    parts = list(flow.terms(loss))
+    if not is_certain and not any(is_scalar(flow, term) for term in parts):
+        return  # the cheap question first: most returned values are no losses
+    terms = [(term, flow.hold(term)) for term in parts]
     alive = [term for term, hold in terms if hold.live and (is_certain or is_scalar(flow, term))]
     live = frozenset(origin for _, hold in terms for origin in hold.live)
     if not alive:
@@ -100,7 +116,7 @@ ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
 
 def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
     """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result."""
-    flow = Flow(events)
+    flow = flow_of(events)
     leaving: dict[int, Cut] = {}
     seen: set[int] = set()
     for step in steps(events):
@@ -143,7 +159,7 @@ def words_for(cut: Cut) -> str:
 def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:
     """Rebuilt tensors that are a dead term of a loss, or all of what a module's own method returns as one."""
     found = {id(dead.cut.event.site.node): dead.cut for dead in dead_terms(events) if dead.cut.rebuilds}
-    flow = Flow(events)
+    flow = flow_of(events)
     for step in steps(events):
         match step.event:
             case Returned(value=value) if step.stack and is_module(step.stack[-1].owner) and is_scalar(flow, value):
@@ -165,7 +181,7 @@ def rebuilt_parameters(events: Sequence[Event]) -> Iterator[Operation]:
     ]
     if not copies:
         return
-    flow = Flow(events)
+    flow = flow_of(events)
     used = {
         id(earlier)
         for event in events

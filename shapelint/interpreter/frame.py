@@ -15,7 +15,7 @@ from shapelint.scopes import Path, Scope, meet
 from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of, resolve
 
 MOST_DEPTH = 7  # calls of project functions inside one another
-FIRST_CREDIT = 150  # statements that may be executed for calls in a small file; a large one earns them
+FIRST_CREDIT = 60  # statements that may be executed for calls in a small file; a large one earns them
 
 
 class Project(Protocol):
