@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored, ancestors
 from shapelint.values import (
@@ -36,8 +36,7 @@ MODULE_BASES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """An event and the evaluations of functions around it, outermost first."""
 
     event: Event
@@ -51,14 +50,13 @@ class Step:
 
 
 def steps(events: Iterable[Event]) -> Iterator[Step]:
-    stack: list[Entered] = []
+    stack: tuple[Entered, ...] = ()
     for event in events:
-        match event:
-            case Entered():
-                stack.append(event)
-            case Left():
-                stack = stack[:-1]
-        yield Step(event, tuple(stack))
+        if type(event) is Entered:
+            stack = (*stack, event)
+        elif type(event) is Left:
+            stack = stack[:-1]
+        yield Step(event, stack)
 
 
 def is_module(value: Value | None) -> bool:
