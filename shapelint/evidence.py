@@ -9,6 +9,7 @@ from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Op
 from shapelint.rule import Clue
 from shapelint.values import (
     FALSE,
+    UNKNOWN,
     Int,
     Layer,
     Library,
@@ -42,7 +43,7 @@ def identity(value: Value) -> object:
     """Equal for two values only if they are one and the same at run time."""
     match maker_of(value):
         case None:
-            return id(value)
+            return id(value) if value is not UNKNOWN else object()
         case Input(kind="attribute", name=name, source=source) if source is not None:
             return "attribute", name, identity(source)
         case Item(of=event, index=index):

@@ -80,10 +80,19 @@ def loaded(value: Value) -> Value:
 RANK = {Origin.ANONYMOUS: 0, Origin.DATA: 1, Origin.SIZE: 2, Origin.AXIS: 3}
 
 
+def compare_numbers(a: Dim, b: Dim) -> Truth:
+    """`compare` for what need not be sizes: a parameter or an index may be 0 or less, an axis is at least 1."""
+    truth = compare(a, b)
+    if truth is Truth.DIFFERENT and (a - b).value is None:
+        origins = {symbol.origin for symbol in (*a.symbols(), *b.symbols())}
+        return truth if origins <= {Origin.AXIS, Origin.ANONYMOUS} else Truth.UNDECIDED
+    return truth
+
+
 def learn(facts: dict[Symbol, Dim], a: Dim, b: Dim) -> bool:
     """Record that two sizes are equal; False where they can never be. The vaguer symbol gives way."""
     a, b = substitute(a, facts), substitute(b, facts)
-    match compare(a, b):
+    match compare_numbers(a, b):
         case Truth.SAME:
             return True
         case Truth.DIFFERENT:

@@ -112,7 +112,7 @@ def number(frame: Frame, name: str, value: Tensor | Unknown, node: cst.Call) -> 
 
 
 def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.dims import anonymous
+    from shapelint.dims import data_dependent
 
     known = [value.dim for value in arguments.args if isinstance(value, Int | Unknown) and value.dim is not None]
     size = None
@@ -124,7 +124,7 @@ def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
                 size = stop - start
             case [start, stop, step] if step.value is not None and step.value > 0:
                 size = derive("//", stop - start + (step.value - 1), step) if step.value != 1 else stop - start
-    return Many(Int(anonymous(frame.place(node), "i")), size, "range")
+    return Many(Int(data_dependent(frame.place(node), "i")), size, "range")
 
 
 def zipped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -136,12 +136,12 @@ def zipped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def enumerated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.dims import anonymous
+    from shapelint.dims import data_dependent
 
     value = arguments.args[0]
     if isinstance(value, Tuple) and len(arguments.args) == 1 and not arguments.kwargs:
         return Tuple(tuple(Tuple((Int(as_dim(i)), item)) for i, item in enumerate(value.items)), "enumerate")
-    pair = Tuple((Int(anonymous(frame.place(node), "i")), comprehensions.item(frame, value, node)))
+    pair = Tuple((Int(data_dependent(frame.place(node), "i")), comprehensions.item(frame, value, node)))
     return Many(pair, comprehensions.length(value), "enumerate")
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import Dim, Truth, as_dim, compare, derive
+from shapelint.dims import Dim, Truth, as_dim, derive
 from shapelint.events import Kind, Operation, originate
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.scopes import compare_numbers
 from shapelint.values import (
     UNKNOWN,
     Const,
@@ -303,7 +304,7 @@ def compare_values(
 def compared(operator: str, a: Dim, b: Dim) -> Value:
     if a.value is not None and b.value is not None and operator in ORDERINGS:
         return Const(ORDERINGS[operator](a.value, b.value))
-    match operator, compare(a, b):
+    match operator, compare_numbers(a, b):
         case ("Equal", Truth.SAME) | ("NotEqual", Truth.DIFFERENT):
             return Const(True)
         case ("NotEqual", Truth.SAME) | ("Equal", Truth.DIFFERENT):
@@ -314,7 +315,9 @@ def compared(operator: str, a: Dim, b: Dim) -> Value:
 def equal_items(a: tuple[Value, ...], b: tuple[Value, ...]) -> bool | None:
     if len(a) != len(b):
         return False
-    verdicts = [compare(x.dim, y.dim) if isinstance(x, Int) and isinstance(y, Int) else None for x, y in zip(a, b)]
+    verdicts = [
+        compare_numbers(x.dim, y.dim) if isinstance(x, Int) and isinstance(y, Int) else None for x, y in zip(a, b)
+    ]
     if Truth.DIFFERENT in verdicts:
         return False
     return True if all(verdict is Truth.SAME for verdict in verdicts) else None

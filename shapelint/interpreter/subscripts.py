@@ -29,7 +29,6 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
-    join,
 )
 
 
@@ -74,25 +73,26 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             from shapelint.interpreter.contracts import subscripted
 
             return subscripted(base, index)
-        case Union(options=options) if any(isinstance(option, Tensor) for option in options):
-            tensors = tuple(option for option in options if isinstance(option, Tensor))
-            array = Union(tensors) if len(tensors) > 1 else tensors[0]
-            result = operate(
-                frame, "operator.getitem", Arguments((array, index), {}, (node.value, node.slice[0])), node
-            )
-            return UNKNOWN if result is None else result
         case Union(options=options):
-            found = [item(frame, option, index, node) for option in options if option != NONE]
-            result = found[0] if found else UNKNOWN
-            for other in found[1:]:
-                result = join(result, other, frame.place(node))
-            return result
+            return of_union(frame, tuple(option for option in options if option != NONE), index, node)
         case Unknown():
             if looks_like_array_index(index):
                 tensor = attributes.as_tensor(frame, base, node.value)
                 return item(frame, tensor, index, node)
             return of_unknown(frame, base, index, node)
     return UNKNOWN
+
+
+def of_union(frame: Frame, options: tuple[Value, ...], index: Value, node: cst.Subscript) -> Value:
+    """Of one of several: one operation where all are arrays, else only what the items have in common."""
+    if all(isinstance(option, Tensor) for option in options):
+        array = Union(options) if len(options) > 1 else options[0]
+        result = operate(frame, "operator.getitem", Arguments((array, index), {}, (node.value, node.slice[0])), node)
+        return UNKNOWN if result is None else result
+    events, frame.run.events = frame.run.events, []  # what fails for one of them need not happen
+    found = [item(frame, option, index, node) for option in options]
+    frame.run.events = events
+    return expressions.joined(found, frame.place(node))
 
 
 def looks_like_array_index(index: Value) -> bool:

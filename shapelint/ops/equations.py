@@ -18,7 +18,7 @@ ELLIPSIS = "…"
 def einsum(equation: Value, operands: Value) -> Shape:
     """ "bik,bkj->bij": equal letters have equal sizes; those without a place in the result are summed over."""
     match equation, operands:
-        case Const(value=str() as text), Tuple(items=items):
+        case Const(value=str() as text), Tuple(items=items) if "{" not in text:  # what an f-string inserts is unknown
             return contracted(text, *_parse(text), tuple(tensor(item).shape for item in items))
     raise Unknowable("not a known equation")
 
