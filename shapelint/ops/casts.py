@@ -102,6 +102,7 @@ METHODS = {
     "char": "int8",
     "byte": "uint8",
     "bool": "bool",
+    "chalf": "complex32",
     "cfloat": "complex64",
     "cdouble": "complex128",
 }
@@ -135,6 +136,6 @@ OPS: tuple[Op, ...] = (
         row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n))))
         for n in (*SCALARS, "half", "single", "double")
     ),
-    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=str(named(Const(n)))) for n in (*SCALARS, "bfloat16")),
+    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=str(named(Const(n), "jax"))) for n in (*SCALARS, "bfloat16")),
     row("device", device, "torch.device(name, index)"),
 )

@@ -12,6 +12,7 @@ from shapelint.ops.layers import bilinear, embedding_bag
 from shapelint.ops.layout import matrices
 from shapelint.ops.losses import MEAN, cross_entropy
 from shapelint.ops.op import Op, Result, Unknowable, flag, is_none, tensor
+from shapelint.ops.pooling import channel_shuffle
 from shapelint.ops.runs import ends, with_rank
 from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Value
 
@@ -82,13 +83,6 @@ def multi_head_attention(
 
 def unchanged(x: Value) -> Shape:
     return tensor(x).shape
-
-
-def channel_shuffle(x: Value) -> Shape:
-    """(n, c, …) -> (n, c, …)"""
-    shape = tensor(x).shape
-    ends(shape, 3, 0)
-    return shape
 
 
 def reflected_matmul(x: Value, y: Value) -> Result:

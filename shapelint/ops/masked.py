@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shapelint.events import Kind
+from shapelint.ops.elementwise import binary
 from shapelint.ops.normalisation import along
 from shapelint.ops.op import DtypeRule, GraphEffect, Op
 from shapelint.ops.reductions import LAST, flat_argument, norm, several_axes, spread
@@ -43,6 +44,13 @@ OPS: tuple[Op, ...] = (
     *(row(name, several_axes, f"dim, {OPTIONS}", "same") for name in ("amax", "amin")),
     *(row(name, flat_argument, f"dim, {OPTIONS}", "same", graph=NO_GRAPH) for name in ("argmax", "argmin")),
     row("logsumexp", several_axes, f"dim, {OPTIONS}", "same"),
+    Op(
+        "logaddexp",
+        binary,
+        ("torch.masked.logaddexp(x, y, *, dtype, input_mask, other_mask)",),
+        Kind.ELEMENTWISE,
+        "floats",
+    ),
     row("median", median, f"dim, {OPTIONS}", "same"),
     row("norm", ordered_norm, f"ord, dim, {OPTIONS}", "float"),
     *(row(name, spread, f"dim, unbiased, {OPTIONS}", "float") for name in ("var", "std")),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from shapelint.dims import Dim, as_dim, data_dependent
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
-from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.dtypes import element_dtype, unknown_dtype
 from shapelint.ops.normalisation import along, cumulative
 from shapelint.ops.op import (
     GraphEffect,
@@ -36,10 +38,19 @@ def topk(x: Value, k: Value, dim: Value = LAST) -> Result:
     return with_indices(resized(tensor(x).shape, integer(dim), size_or_any(k)))
 
 
-def lax_top_k(operand: Value, k: Value) -> Result:
-    """(…, n) -> (…, k), values and indices as a plain pair."""
-    shape = resized(tensor(operand).shape, -1, size_or_any(k))
+def lax_top_k(operand: Value, k: Value, dim: Value = LAST) -> Result:
+    """(…, n, …) -> (…, k, …), values and indices as a plain pair."""
+    shape = resized(tensor(operand).shape, integer(dim), size_or_any(k))
     return shape, Part(shape, "index", NO_GRAPH)
+
+
+def of_operand(bound: Mapping[str, Value], library: str | None) -> str | None:
+    return element_dtype(bound["operand"], library)
+
+
+def sorted_in_place(x: Value) -> Value:
+    """x.sort() of numpy gives None."""
+    return NONE
 
 
 def torch_sort(x: Value, dim: Value = LAST) -> Result:
@@ -160,10 +171,11 @@ BINCOUNT = both("bincount", "x, weights, minlength")
 
 OPS: tuple[Op, ...] = (
     row("topk", topk, "torch.topk(input, k, dim, largest, sorted)", dtype="same"),
-    row("topk", lax_top_k, "jax.lax.top_k(operand, k)", dtype=unknown_dtype),
+    row("topk", lax_top_k, "jax.lax.top_k(operand, k, *, axis)", dtype=of_operand),
     row("sort", torch_sort, "torch.sort(input, dim, descending, stable)", dtype="same"),
     row("sort", sort, *both("sort", "a, axis, kind, order"), dtype="same"),
     row("sort", along, "torch.msort(input)", "jax.lax.sort(operand, dimension)", dtype="same"),
+    row("sort", sorted_in_place, "numpy.ndarray.sort(self, axis)", "numpy.ndarray.partition(self, kth, axis)"),
     row("partition", sort, *both("partition", "a, kth, axis"), dtype="same"),
     row("argsort", along, "torch.argsort(input, dim, descending, stable)"),
     row("argsort", sort, *both("argsort", "a, axis, kind, order"), *both("argpartition", "a, kth, axis")),
@@ -177,7 +189,6 @@ OPS: tuple[Op, ...] = (
     row(
         "bincount",
         bincount,
-        "torch.bincount(input, weights, minlength)",
         *BINCOUNT,
         dtype=unknown_dtype,
     ),

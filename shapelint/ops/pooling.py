@@ -108,6 +108,20 @@ def _sized(value: Value) -> Axis:
         return unknown_axis()
 
 
+def fractional_pool(
+    count: int,
+    x: Value,
+    output_size: Value = NONE,
+    output_ratio: Value = NONE,
+    return_indices: Value = FALSE,
+) -> Result:
+    """(n, c, h, w) -> (n, c, *output_size), or h and w times their ratios."""
+    shape = tensor(x).shape
+    expect_rank(shape, (count + 1, count + 2), f"a {count}-D fractional pooling")
+    _, lead, (channel, *axes) = ends(shape, 0, count + 1)
+    return _with_indices(joined((), lead, (channel, *_resized(axes, output_size, output_ratio))), return_indices)
+
+
 def unpool(
     count: int,
     x: Value,
@@ -235,6 +249,8 @@ FUNCTIONS = {
 PADS = ("Constant", "Reflection", "Replication", "Zero", "Circular")
 DIMENSIONS = (1, 2, 3)
 
+FRACTION = "output_size, output_ratio, return_indices, _random_samples"
+
 OPS: tuple[Op, ...] = (
     *(LAYER("pool", partial(pool, n), tuple(f"torch.nn.{p}{n}d({a})" for p, a in POOLS.items())) for n in DIMENSIONS),
     *(
@@ -314,10 +330,28 @@ OPS: tuple[Op, ...] = (
         LAYER("pad", partial(pad_layer, n), tuple(f"torch.nn.{p}Pad{n}d(padding, value)" for p in PADS))
         for n in DIMENSIONS
     ),
+    *(
+        op
+        for n in (2, 3)
+        for op in (
+            Op(
+                "max_pool",
+                partial(fractional_pool, n),
+                (f"{F}.fractional_max_pool{n}d(input, kernel_size, {FRACTION})",),
+                Kind.LAYER,
+                "same",
+            ),
+            LAYER(
+                "max_pool", partial(fractional_pool, n), (f"torch.nn.FractionalMaxPool{n}d(kernel_size, {FRACTION})",)
+            ),
+        )
+    ),
     Op(
         "interpolate",
         interpolate,
         (
+            f"{F}.upsample_nearest(input, size, scale_factor)",
+            f"{F}.upsample_bilinear(input, size, scale_factor)",
             f"{F}.interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)",
             f"{F}.upsample(input, size, scale_factor, mode, align_corners)",
         ),

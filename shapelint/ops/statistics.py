@@ -8,7 +8,7 @@ from math import comb
 from shapelint.dims import ONE, Dim, anonymous, as_dim, product
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced
-from shapelint.ops.dtypes import default_dtype, is_inexact, promote
+from shapelint.ops.dtypes import default_dtype, is_inexact, promote, to_complex
 from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.op import (
     DtypeRule,
@@ -25,9 +25,10 @@ from shapelint.ops.op import (
     integers,
     is_none,
     size_or_any,
+    sizes,
     tensor,
 )
-from shapelint.ops.ordering import counted
+from shapelint.ops.ordering import bincount, counted
 from shapelint.ops.runs import ends
 from shapelint.values import FALSE, NONE, Axis, Int, Shape, Tensor, Tuple, Value, shape_of
 
@@ -114,14 +115,42 @@ def cartesian_product(tensors: Value) -> Shape:
     """(n,), (m,) -> (n * m, 2)"""
     if not isinstance(tensors, Tuple) or not tensors.items:
         raise Unknowable("not a known number of vectors")
-    sizes = [ends(tensor(item).shape, 0, 1)[2][0] for item in tensors.items]
-    return Shape((sizes[0],)) if len(sizes) == 1 else shape_of(product(axis.size for axis in sizes), len(sizes))
+    axes = [ends(tensor(item).shape, 0, 1)[2][0] for item in tensors.items]
+    return Shape((axes[0],)) if len(axes) == 1 else shape_of(product(axis.size for axis in axes), len(axes))
 
 
 def nonzero_static(x: Value, size: Value) -> Shape:
     """(size, rank)"""
     rank = tensor(x).shape.rank
     return shape_of(size_or_any(size), counted("rank", x) if rank is None else rank)
+
+
+def pairwise(x: Value) -> Shape:
+    """pdist: (n, d) -> (n * (n - 1) / 2,)"""
+    _, _, (n, _) = ends(tensor(x).shape, 0, 2)
+    return shape_of((n.size * n.size - n.size) // 2)
+
+
+def unravelled(x: Value, shape: Value) -> tuple[Shape, ...]:
+    """unravel_index: the positions along each axis."""
+    target = sizes(shape)
+    if target.rank is None:
+        raise Unknowable("rank not known")
+    return (tensor(x).shape,) * target.rank
+
+
+def counts(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """bincount: whole numbers, or what the weights sum up to."""
+    weights = bound.get("weights", NONE)
+    if is_none(weights):
+        return "int64"
+    dtype = tensor(weights).dtype
+    return None if dtype is None else "float32" if dtype == "float32" else "float64"
+
+
+def of_parts(x: Value, y: Value) -> Shape:
+    """complex, polar: two real numbers make a complex one."""
+    return broadcast_all(tensor(x).shape, tensor(y).shape)
 
 
 def positions(x: Value) -> Shape:
@@ -187,6 +216,16 @@ OPS: tuple[Op, ...] = (
         "torch.searchsorted(sorted_sequence, input, *, out_int32, right, side, sorter)",
         dtype=as_asked,
         graph=NO_GRAPH,
+    ),
+    _op("pdist", pairwise, "torch.nn.functional.pdist(input, p)", "torch.pdist(input, p)"),
+    _op("unravel_index", unravelled, "torch.unravel_index(indices: x, shape)", graph=NO_GRAPH),
+    _op("bincount", bincount, "torch.bincount(input, weights, minlength)", dtype=counts, graph=NO_GRAPH),
+    _op(
+        "complex",
+        of_parts,
+        "torch.complex(real: x, imag: y)",
+        "torch.polar(abs: x, angle: y)",
+        dtype=to_complex,
     ),
     _op("frexp", mantissa_and_exponent, "torch.frexp(input)"),
 )
