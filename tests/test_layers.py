@@ -26,6 +26,7 @@ ORDER = (
     {"evidence", "inert", "registration"},
     {"lineups"},
     {"dataflow"},
+    {"gradients"},
     {"config", "source", "suppressions"},
     {"linter", "files", "project"},
     {"cache"},
@@ -34,7 +35,7 @@ ORDER = (
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-SHARED_BY_RULES = {"evidence", "lineups", "inert", "dataflow", "registration"}
+SHARED_BY_RULES = {"evidence", "lineups", "inert", "dataflow", "gradients", "registration"}
 FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 
