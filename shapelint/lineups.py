@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from shapelint.dims import Dim, Origin
-from shapelint.events import Event, Kind, Operation
+from shapelint.dims import Dim, Origin, Symbol
+from shapelint.events import Entered, Event, Input, Kind, Left, Operation
 from shapelint.evidence import (
     axes_of,
     elementwise_sources,
@@ -18,8 +18,9 @@ from shapelint.evidence import (
     tensors_of,
 )
 from shapelint.shapes import line_up
-from shapelint.values import Axis, Maker, Shape, Tensor, Value
+from shapelint.values import Axis, Function, Maker, Shape, Tensor, Value
 
+PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
 
 
@@ -142,3 +143,51 @@ def _beside(event: Operation, first: Tensor, second: Tensor) -> list[tuple[Axis 
     along = axes_of(event) or (0,)
     kept = range(rank) if event.name == "stack" else set(range(rank)) - {axis % rank for axis in along}
     return [(first.shape.head[index], second.shape.head[index]) for index in kept]
+
+
+def axis_symbol(size: Dim) -> Symbol | None:
+    """The named axis that a size is, or that cuts it off: x[:t] has t rows, or fewer."""
+    symbol = size.symbol
+    if symbol is not None and symbol.derivation is not None and symbol.derivation.function in {"min", "slice"}:
+        named = {axis_symbol(operand) for operand in symbol.derivation.operands} - {None}
+        return named.pop() if len(named) == 1 else None
+    return symbol if symbol is not None and symbol.origin is Origin.AXIS and symbol.derivation is None else None
+
+
+def axis_symbols(shape: Shape) -> tuple[Symbol, ...]:
+    """The names of a shape's axes, of those that have one."""
+    return tuple(symbol for axis in shape.axes if (symbol := axis_symbol(axis.size)) is not None)
+
+
+def used_together(event: Operation) -> Iterator[frozenset[Symbol]]:
+    """Pairs of names that stand for two axes of one tensor, or in the annotations of one signature."""
+    declared: list[Symbol] = []
+    for operand in event.operands:
+        names = axis_symbols(operand.shape)
+        yield from _pairs(names)
+        if isinstance(maker := made_by(operand), Input) and maker.annotation:
+            declared.extend(names)
+    yield from _pairs(declared)
+
+
+def _pairs(names: Iterable[Symbol]) -> Iterator[frozenset[Symbol]]:
+    yield from (frozenset((a, b)) for a, b in combinations(names, 2) if a.scope == b.scope and a.name != b.name)
+
+
+def birthplaces(events: Iterable[Event]) -> dict[object, Function | None]:
+    """By scope of names: the function in which they first occur; None for the letters of a pattern."""
+    places: dict[object, Function | None] = {}
+    stack: list[Function] = []
+    for event in events:
+        match event:
+            case Entered(function=function):
+                stack.append(function)
+            case Left() if stack:
+                stack.pop()
+            case Operation(operands=operands, result=result):
+                for symbol in (symbol for operand in operands for symbol in axis_symbols(operand.shape)):
+                    places.setdefault(symbol.scope, stack[-1] if stack else None)
+                if event.name in PATTERNS and isinstance(result, Tensor):
+                    for symbol in axis_symbols(result.shape):
+                        places.setdefault(symbol.scope, None)
+    return places

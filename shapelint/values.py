@@ -404,6 +404,8 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
         case Many(), Many() if a.kind == b.kind:
             length = a.length if a.length == b.length else None
             return Many(join(a.item, b.item, scope), length, a.kind)
+        case Tuple(kind="list") | Many(kind="list"), Tuple(kind="list") | Many(kind="list"):
+            return _join_lists(a, b, scope)
         case Dict(), Dict():
             return _join_dicts(a, b, scope)
     if a == b:
@@ -434,6 +436,12 @@ def _join_tensors(a: Tensor, b: Tensor, scope: object) -> Tensor:
 
 def _join_graphs(a: Graph, b: Graph) -> Graph:
     return a if a == b else Graph(origins=a.origins | b.origins)
+
+
+def _join_lists(a: Tuple | Many, b: Tuple | Many, scope: object) -> Many:
+    """Lists of different lengths: any number of what all items have in common."""
+    items = [item for part in (a, b) for item in (part.items if isinstance(part, Tuple) else (part.item,))]
+    return Many(reduce(lambda x, y: join(x, y, scope), items), None, "list")
 
 
 def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:

@@ -99,6 +99,8 @@ def covers(general: Value, special: Value) -> bool:
         case Tuple(), Tuple():
             alike = general.kind == special.kind and len(general.items) == len(special.items)
             return alike and all(map(covers, general.items, special.items))
+        case Many(length=None, kind="list"), Tuple(kind="list"):
+            return all(covers(general.item, item) for item in special.items)
         case Many(), Many():
             return general.length in (None, special.length) and covers(general.item, special.item)
         case Dict(), Dict():

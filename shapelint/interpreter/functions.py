@@ -51,9 +51,12 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         known, made_from = run.memo[signature]
         if all(a is b for a, b in zip(makers, made_from)):
             return known
-        event = Call(function, arguments.args, tuple(arguments.kwargs.items()), known, frame.site(node), frame.regions)
-        frame.tell(event)
-        return originate(known, event)  # alike, but computed from other values
+        if not any(isinstance(value, Unknown) for value in (*arguments.args, *arguments.kwargs.values())):
+            keyword_args = tuple(arguments.kwargs.items())
+            event = Call(function, arguments.args, keyword_args, known, frame.site(node), frame.regions)
+            frame.tell(event)
+            return originate(known, event)  # alike, but computed from other values
+        del run.memo[signature]  # two unknown values are not of one size
     blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.credit <= 0
     if blocked or not arguments.complete:
         return opaque(frame, function, arguments, node)
