@@ -16,6 +16,7 @@ from shapelint.values import FALSE, NONE, UNKNOWN, Graph, GraphState, Layer, Sha
 TRAINABLE = frozenset({
     "linear", "bilinear", "conv", "embedding", "embedding_bag", "rnn", "rnn_cell", "attention", "transformer",
     "batch_norm", "instance_norm", "group_norm", "layer_norm", "rms_norm", "prelu", "mlp",
+    "linear_cross_entropy",
 })  # fmt: skip
 AFFINE = ("affine", "elementwise_affine")  # False: a norm without weights
 HANGS_ON = frozenset({GraphState.GRAPH, GraphState.LEAF, GraphState.UNKNOWN})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from shapelint.events import Kind
 from shapelint.ops.creation import LEGACY
@@ -36,6 +37,10 @@ def scalar(x: Value) -> Shape:
     if not isinstance(x, Tensor | Int | Float | Const | Tuple):
         raise Unknowable("not of numbers")
     return tensor(x).shape
+
+
+def _always(name: str, bound: Mapping[str, Value], library: str | None) -> str | None:
+    return named(Const(name), library)
 
 
 def device(name: Value = Const("cpu"), index: Value = Const(None)) -> Value:  # noqa: B008
@@ -136,6 +141,6 @@ OPS: tuple[Op, ...] = (
         row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n))))
         for n in (*SCALARS, "half", "single", "double")
     ),
-    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=str(named(Const(n), "jax"))) for n in (*SCALARS, "bfloat16")),
+    *(row("astype", scalar, f"jax.numpy.{n}(x)", dtype=partial(_always, n)) for n in (*SCALARS, "bfloat16")),
     row("device", device, "torch.device(name, index)"),
 )

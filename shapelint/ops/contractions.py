@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shapelint.dims import ONE
+from shapelint.dims import ONE, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, reduced
 from shapelint.ops.elementwise import broadcast_all
@@ -15,6 +15,8 @@ from shapelint.ops.reshaping import flatten, merged
 from shapelint.ops.runs import ends, hidden, joined, with_rank
 from shapelint.shapes import never_equal
 from shapelint.values import NONE, Axis, Many, Shape, Tuple, Value
+
+THREE = as_dim(3)
 
 
 def contract(a: Shape, b: Shape, left: Axis, right: Axis) -> None:
@@ -234,6 +236,22 @@ def cross(x: Value, y: Value, dim: Value = NONE) -> Shape:
     return broadcast_all(a, b)
 
 
+def numpy_cross(
+    x: Value, y: Value, axisa: Value = NONE, axisb: Value = NONE, axisc: Value = NONE, dim: Value = NONE
+) -> Shape:
+    """(…, 3) with (…, 3) or (…, 2) -> (…, 3); two vectors of two give one number."""
+    a, b = tensor(x).shape, tensor(y).shape
+    given = tuple(value for value in (axisa, axisb, axisc, dim) if not is_none(value))
+    if given == (dim,) and all(shape.axis(integer(dim)) == Axis(THREE) for shape in (a, b)):
+        return broadcast_all(a, b)
+    if given or a.axis(-1) is None or b.axis(-1) is None:
+        raise Unknowable("axes of another place")
+    (_, rows, (left,)), (_, others, (right,)) = ends(a, 0, 1), ends(b, 0, 1)
+    if THREE not in {left.size, right.size}:
+        raise Unknowable("vectors of two or of three")
+    return joined((), broadcast_all(rows, others), (left if left.size == THREE else right,))
+
+
 def cdist(x: Value, y: Value) -> Shape:
     """(…, n, d) with (…, m, d) -> (…, n, m)"""
     a, b = tensor(x).shape, tensor(y).shape
@@ -271,7 +289,7 @@ def block_diag(tensors: Value) -> Shape:
 
 
 def _op(name: str, function: object, *spellings: str) -> Op:
-    return Op(name, function, spellings, Kind.CONTRACTION, "promote")  # type: ignore[arg-type]
+    return Op(name, function, spellings, Kind.CONTRACTION, "arrays")  # type: ignore[arg-type]
 
 
 OPS: tuple[Op, ...] = (
@@ -282,16 +300,22 @@ OPS: tuple[Op, ...] = (
         "torch.linalg.matmul(input, other)",
         "numpy.matmul(x1, x2, out)",
         "numpy.linalg.matmul(x1, x2)",
-        "jax.numpy.matmul(a, b)",
-        "jax.numpy.linalg.matmul(x1, x2)",
+        "jax.numpy.matmul(a, b, *, precision, preferred_element_type: dtype)",
+        "jax.numpy.linalg.matmul(x1, x2, *, precision, preferred_element_type: dtype)",
     ),
     _op("mm", mm, "torch.mm(input, mat2)"),
     _op("bmm", bmm, "torch.bmm(input, mat2)"),
     _op("mv", mv, "torch.mv(input, vec: y)"),
     _op("dot", vector_dot, "torch.dot(input, tensor: y)", "torch.vdot(input, other)"),
-    _op("dot", dot, "numpy.dot(a, b, out)", "jax.numpy.dot(a, b)"),
-    _op("vdot", vdot, "numpy.vdot(a, b)", "jax.numpy.vdot(a, b)"),
-    _op("inner", inner, "torch.inner(input, other)", "numpy.inner(a, b)", "jax.numpy.inner(a, b)"),
+    _op("dot", dot, "numpy.dot(a, b, out)", "jax.numpy.dot(a, b, *, preferred_element_type: dtype)"),
+    _op("vdot", vdot, "numpy.vdot(a, b)", "jax.numpy.vdot(a, b, *, preferred_element_type: dtype)"),
+    _op(
+        "inner",
+        inner,
+        "torch.inner(input, other)",
+        "numpy.inner(a, b)",
+        "jax.numpy.inner(a, b, *, preferred_element_type: dtype)",
+    ),
     _op("outer", outer, "torch.outer(input, vec2: y)", "torch.ger(input, vec2: y)", "numpy.linalg.outer(x1, x2)"),
     _op("outer", flat_outer, "numpy.outer(a, b, out)", "jax.numpy.outer(a, b)"),
     _op(
@@ -300,8 +324,8 @@ OPS: tuple[Op, ...] = (
         "torch.linalg.vecdot(x, y, *, dim)",
         "numpy.vecdot(x1, x2)",
         "numpy.linalg.vecdot(x1, x2, *, axis)",
-        "jax.numpy.vecdot(x1, x2, *, axis)",
-        "jax.numpy.linalg.vecdot(x1, x2, *, axis)",
+        "jax.numpy.vecdot(x1, x2, *, axis, preferred_element_type: dtype)",
+        "jax.numpy.linalg.vecdot(x1, x2, *, axis, preferred_element_type: dtype)",
     ),
     _op(
         "tensordot",
@@ -309,9 +333,13 @@ OPS: tuple[Op, ...] = (
         "torch.tensordot(a, b, dims: dim)",
         "numpy.tensordot(a, b, axes)",
         "numpy.linalg.tensordot(x1, x2, *, axes)",
-        "jax.numpy.tensordot(a, b, axes)",
+        "jax.numpy.tensordot(a, b, axes, *, preferred_element_type: dtype)",
     ),
-    _op("dot_general", dot_general, "jax.lax.dot_general(lhs: x, rhs: y, dimension_numbers)"),
+    _op(
+        "dot_general",
+        dot_general,
+        "jax.lax.dot_general(lhs: x, rhs: y, dimension_numbers, precision, preferred_element_type: dtype)",
+    ),
     _op("addmm", added_product, "torch.addmm(input, mat1: y, mat2: z, *, beta, alpha)"),
     _op("addmv", added_product, "torch.addmv(input, mat: y, vec: z, *, beta, alpha)"),
     _op("baddbmm", added_product, "torch.baddbmm(input, batch1: y, batch2: z, *, beta, alpha)"),
@@ -320,7 +348,7 @@ OPS: tuple[Op, ...] = (
         einsum,
         "torch.einsum(equation, *operands)",
         "numpy.einsum(subscripts: equation, *operands, out, optimize)",
-        "jax.numpy.einsum(subscripts: equation, *operands, out, optimize, precision)",
+        "jax.numpy.einsum(subscripts: equation, *operands, out, optimize, precision, preferred_element_type: dtype)",
     ),
     _op(
         "multi_dot",
@@ -336,6 +364,10 @@ OPS: tuple[Op, ...] = (
         cross,
         "torch.cross(input, other, dim)",
         "torch.linalg.cross(input, other, *, dim)",
+    ),
+    _op(
+        "cross",
+        numpy_cross,
         "numpy.cross(a, b, axisa, axisb, axisc, axis)",
         "jax.numpy.cross(a, b, axisa, axisb, axisc, axis)",
     ),

@@ -15,6 +15,7 @@ from shapelint.ops.op import (
     Part,
     Result,
     Unknowable,
+    flag,
     is_none,
     size_or_any,
     sizes,
@@ -22,6 +23,7 @@ from shapelint.ops.op import (
 )
 from shapelint.values import (
     NONE,
+    UNKNOWN,
     Const,
     Float,
     Int,
@@ -96,11 +98,12 @@ def _number(value: Value) -> float | None:
     return None
 
 
-def linspace(start: Value, end: Value, steps: Value = NONE) -> Shape:
-    """(steps,), behind the shape of tensor bounds none are modelled."""
+def linspace(start: Value, end: Value, steps: Value = NONE, retstep: Value = NONE) -> Result:
+    """(steps,), and the step where it is asked for; bounds with axes are not modelled."""
     if any(isinstance(bound, Tensor) and bound.shape.rank != 0 for bound in (start, end)):
         raise Unknowable("bounds with axes")
-    return shape_of(as_dim(50) if is_none(steps) else size_or_any(steps), maker=Maker.CREATED)
+    shape = shape_of(as_dim(50) if is_none(steps) else size_or_any(steps), maker=Maker.CREATED)
+    return (shape, UNKNOWN) if flag(retstep) else shape
 
 
 def array(x: Value, ndmin: Value = NONE) -> Shape:
@@ -110,6 +113,12 @@ def array(x: Value, ndmin: Value = NONE) -> Shape:
     if isinstance(x, Unknown | Tensor | Int | Float | Const | Tuple | Many):
         return tensor(x).shape
     raise Unknowable("not of numbers")
+
+
+def contiguous(x: Value) -> Shape:
+    """numpy's ascontiguousarray: an array of at least one axis."""
+    shape = array(x)
+    return shape_of(1, maker=Maker.CREATED) if shape.rank == 0 else shape
 
 
 def torch_tensor(x: Value) -> Result:
@@ -265,12 +274,18 @@ OPS: tuple[Op, ...] = (
     ),
     row(
         "tensor",
+        contiguous,
+        "numpy.ascontiguousarray(a, dtype)",
+        "numpy.asfortranarray(a, dtype)",
+        dtype=of_data,
+        graph=GraphEffect.DIFFERENTIABLE,
+    ),
+    row(
+        "tensor",
         array,
         "numpy.array(object, dtype, *, copy, order, subok, ndmin)",
         "numpy.asarray(a, dtype, order)",
         "numpy.asanyarray(a, dtype, order)",
-        "numpy.ascontiguousarray(a, dtype)",
-        "numpy.asfortranarray(a, dtype)",
         "jax.numpy.array(object, dtype, copy, order, ndmin)",
         "jax.numpy.asarray(a, dtype, order)",
         dtype=of_data,

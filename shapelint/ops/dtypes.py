@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import product
 
 from shapelint.ops.op import DtypeRule
-from shapelint.values import Const, Float, Int, Library, Many, Tensor, Tuple, Value, tensors_in
+from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Value, tensors_in
 
 LIBRARIES = ("torch", "numpy", "jax")
 LADDER = ("bool", "int", "float", "complex")
@@ -238,9 +238,10 @@ def _within(library: str, a: Dtype, b: Dtype) -> Dtype | None:
 def result_dtype(rule: DtypeRule, bound: Mapping[str, Value], library: str | None) -> str | None:
     """The dtype of an op's result by its row; a `dtype=` argument wins.
 
-    "promote": all operands; "same": the first; "bool"; "index": what counts positions; "float": of a function
-    such as exp; "floats": of two; "step": of floor and its like; "quotient": of a division or mean; "total": of
-    a sum; "magnitude": of abs; "moment": of std and norm; else the dtype itself.
+    "promote": all operands; "counted": the same, for arithmetic that turns bools into ints; "arrays": the same, where
+    numpy makes arrays of Python's numbers first; "same": the first; "bool"; "index": what counts positions; "float":
+    of a function such as exp; "floats": of two; "step": of floor and its like; "quotient": of a division or mean;
+    "total": of a sum; "magnitude": of abs; "moment": of std and norm; else the dtype itself.
     """
     asked = bound.get("dtype")
     if asked is not None and asked != Const(None):
@@ -251,6 +252,10 @@ def result_dtype(rule: DtypeRule, bound: Mapping[str, Value], library: str | Non
     match rule:
         case "promote":
             return promote(operands_of(bound), library)
+        case "counted":
+            return _counted(promote(operands_of(bound), library), library)
+        case "arrays":
+            return promote(map(partial(_as_array, library), operands_of(bound)), library)
         case "same":
             return element_dtype(first, library) if first is not None else None
         case "index":
@@ -321,6 +326,16 @@ def _floated(dtype: Dtype, library: str | None) -> str:
     if dtype.category != "bool" and not dtype.bits:
         return "float"
     return f"float{min(64, 2 * max(dtype.bits, 8))}"
+
+
+def _counted(dtype: str | None, library: str | None) -> str | None:
+    if dtype != "bool":
+        return dtype
+    return {"numpy": "int8", "jax": "int"}.get(library or "")  # torch refuses most of these
+
+
+def _as_array(library: str | None, value: Value) -> Value:
+    return value if library != "numpy" else Tensor(Shape(), element_dtype(value, library), library)
 
 
 def _quotient(dtype: str | None, library: str | None) -> str | None:

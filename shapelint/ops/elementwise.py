@@ -8,7 +8,7 @@ from functools import reduce
 
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
-from shapelint.ops.dtypes import promote_of, result_dtype, to_real, unknown_dtype
+from shapelint.ops.dtypes import element_dtype, promote_of, result_dtype, to_real, unknown_dtype
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, ShapeError, Unknowable, integer, is_none, sizes, tensor
 from shapelint.shapes import line_up
 from shapelint.values import NONE, UNKNOWN, Axis, Int, Shape, Tensor, Tuple, Value, tensors_in
@@ -23,7 +23,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
     "np": ("numpy.", "out, option2, option3, *, where, dtype"),
     "jnp": ("jax.numpy.", "option, option2, option3"),
     "jnn": ("jax.nn.", "option, option2"),
-    "lax": ("jax.lax.", "option"),
+    "lax": ("jax.lax.", "option, *, out_dtype: dtype"),
     "jsp": ("jax.scipy.special.", "option"),
 }
 
@@ -111,6 +111,8 @@ def broadcast_shapes(shapes: Value) -> Value:
     """The size that tensors of these sizes broadcast to."""
     if not isinstance(shapes, Tuple):
         raise Unknowable("not a known number of shapes")
+    if all(isinstance(item, Int) for item in shapes.items):
+        raise Unknowable("one shape of several sizes, or several shapes")
     shape = broadcast_all(*map(sizes, shapes.items))
     if shape.rank is None:
         raise Unknowable("rank not known")
@@ -121,6 +123,12 @@ def double(bound: Mapping[str, Value], library: str | None) -> str | None:
     """float_power computes in the widest floats, or complex numbers."""
     known = result_dtype("promote", bound, library)
     return None if known is None else "complex128" if known.startswith("complex") else "float64"
+
+
+def angle_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """The dtype of a phase; numpy goes through its default ints for bools."""
+    is_bool = element_dtype(bound["x"], library) == "bool"
+    return result_dtype("quotient", bound, library) if is_bool else to_real(bound, library)
 
 
 def quotient_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
@@ -169,26 +177,28 @@ ARITHMETIC: tuple[Row, ...] = (
     ("add", "torch np jnp lax"),
     ("sub", "torch torch.subtract torch.rsub np.subtract jnp.subtract lax"),
     ("mul", "torch torch.multiply np.multiply jnp.multiply lax"),
-    ("floor_divide", "torch np jnp"),
-    ("remainder", "torch np np.mod jnp jnp.mod"),
-    ("fmod", "torch np jnp lax.rem"),
-    ("pow", "torch np.power np jnp.power jnp lax"),
     ("maximum", "torch np jnp torch.fmax np.fmax jnp.fmax lax.max"),
     ("minimum", "torch np jnp torch.fmin np.fmin jnp.fmin lax.min"),
     ("bitwise_and", "torch np jnp lax"),
     ("bitwise_or", "torch np jnp lax"),
     ("bitwise_xor", "torch np jnp lax"),
-    ("lshift", "torch.bitwise_left_shift np.left_shift jnp.left_shift lax.shift_left"),
-    ("rshift", "torch.bitwise_right_shift np.right_shift jnp.right_shift lax.shift_right_logical"),
     ("gcd", "torch np jnp"),
     ("lcm", "torch np jnp"),
-    ("nextafter", "torch np jnp lax"),
+)
+COUNTING: tuple[Row, ...] = (
+    ("floor_divide", "torch np jnp"),
+    ("remainder", "torch np np.mod jnp jnp.mod"),
+    ("fmod", "torch np jnp lax.rem"),
+    ("pow", "torch np.power np jnp.power jnp lax"),
+    ("lshift", "torch.bitwise_left_shift np.left_shift jnp.left_shift lax.shift_left"),
+    ("rshift", "torch.bitwise_right_shift np.right_shift jnp.right_shift lax.shift_right_logical"),
 )
 QUOTIENTS: tuple[Row, ...] = (
     ("div", "torch torch.true_divide torch.divide np.divide np.true_divide jnp.divide jnp.true_divide"),
     ("ldexp", "torch"),
 )
 FLOAT_PAIRS: tuple[Row, ...] = (
+    ("nextafter", "torch np jnp lax"),
     ("atan2", "torch torch.arctan2 np.arctan2 jnp.arctan2 lax"),
     ("hypot", "torch np jnp"),
     ("copysign", "torch np jnp"),
@@ -251,31 +261,38 @@ FLOAT_FUNCTIONS: tuple[Row, ...] = (
     ("erfinv", "torch sp lax.erf_inv jsp"),
     ("lgamma", "torch sp.gammaln lax jsp.gammaln"),
     ("digamma", "torch sp lax jsp"),
-    ("sinc", "torch sp np jnp"),
+    ("sinc", "torch sp jnp"),
     ("deg2rad", "torch np jnp np.radians jnp.radians"),
     ("rad2deg", "torch np jnp np.degrees jnp.degrees"),
 )
 SAME_FUNCTIONS: tuple[Row, ...] = (
     ("neg", "torch torch.negative np.negative jnp.negative lax"),
-    ("square", "torch np jnp lax"),
-    ("reciprocal", "np"),
+    ("square", "lax"),
     ("positive", "torch np jnp"),
     ("invert", "torch.bitwise_not np.invert np.bitwise_not jnp.invert jnp.bitwise_not lax.bitwise_not"),
-    ("conj", "torch np jnp torch.resolve_conj torch.conj_physical np.conjugate jnp.conjugate"),
+    ("conj", "torch jnp torch.resolve_conj torch.conj_physical jnp.conjugate"),
     ("nan_to_num", "torch np jnp"),
     ("frac", "torch"),
-    ("relu", "torch F jnn"),
-    ("relu6", "F jnn"),
-    ("hardtanh", "F jnn.hard_tanh"),
-    ("hardsigmoid", "F jnn.hard_sigmoid"),
-    ("hardswish", "F jnn.hard_silu jnn.hard_swish"),
+    ("relu6", "F"),
+    ("hardsigmoid", "F"),
+    ("hardswish", "F"),
     ("hardshrink", "F torch"),
     ("softshrink", "F"),
     ("threshold", "F torch"),
     ("rrelu", "F torch"),
     ("dropout", "F torch F.dropout1d F.dropout2d F.dropout3d F.alpha_dropout F.feature_alpha_dropout"),
 )
+COUNTING_FUNCTIONS: tuple[Row, ...] = (
+    ("square", "torch np jnp"),
+    ("reciprocal", "np"),
+    ("conj", "np np.conjugate"),
+    ("relu", "torch F jnn"),
+    ("hardtanh", "F jnn.hard_tanh"),
+)
 ACTIVATIONS: tuple[Row, ...] = (
+    ("relu6", "jnn"),
+    ("hardsigmoid", "jnn.hard_sigmoid"),
+    ("hardswish", "jnn.hard_silu jnn.hard_swish"),
     ("tanhshrink", "F"),
     ("leaky_relu", "F jnn"),
     ("elu", "F jnn"),
@@ -302,14 +319,14 @@ SYMBOLS: Mapping[str, tuple[str, str, DtypeRule, GraphEffect]] = {
     "-": ("operator.sub", "sub", "promote", GraphEffect.DIFFERENTIABLE),
     "*": ("operator.mul", "mul", "promote", GraphEffect.DIFFERENTIABLE),
     "/": ("operator.truediv", "div", "quotient", GraphEffect.DIFFERENTIABLE),
-    "//": ("operator.floordiv", "floor_divide", "promote", ZERO),
-    "%": ("operator.mod", "remainder", "promote", GraphEffect.DIFFERENTIABLE),
-    "**": ("operator.pow", "pow", "promote", GraphEffect.DIFFERENTIABLE),
+    "//": ("operator.floordiv", "floor_divide", "counted", ZERO),
+    "%": ("operator.mod", "remainder", "counted", GraphEffect.DIFFERENTIABLE),
+    "**": ("operator.pow", "pow", "counted", GraphEffect.DIFFERENTIABLE),
     "&": ("operator.and_", "bitwise_and", "promote", NO_GRAPH),
     "|": ("operator.or_", "bitwise_or", "promote", NO_GRAPH),
     "^": ("operator.xor", "bitwise_xor", "promote", NO_GRAPH),
-    "<<": ("operator.lshift", "lshift", "promote", NO_GRAPH),
-    ">>": ("operator.rshift", "rshift", "promote", NO_GRAPH),
+    "<<": ("operator.lshift", "lshift", "counted", NO_GRAPH),
+    ">>": ("operator.rshift", "rshift", "counted", NO_GRAPH),
     "==": ("operator.eq", "eq", "bool", NO_GRAPH),
     "!=": ("operator.ne", "ne", "bool", NO_GRAPH),
     "<": ("operator.lt", "lt", "bool", NO_GRAPH),
@@ -333,12 +350,15 @@ AUGMENTED_OPERATORS: Mapping[str, str] = {
 
 OPS: tuple[Op, ...] = (
     *rows(ARITHMETIC, binary, "x, y"),
+    *rows(COUNTING, binary, "x, y", "counted"),
     *rows(QUOTIENTS, binary, "x, y", quotient_dtype),
     *rows(FLOAT_PAIRS, binary, "x, y", "floats"),
     *rows(COMPARISONS, binary, "x, y", "bool", NO_GRAPH),
     *rows(PREDICATES, unary, "x", "bool", NO_GRAPH),
     *rows(FLOAT_FUNCTIONS, unary, "x", "float"),
     *rows(SAME_FUNCTIONS, unary, "x", "same"),
+    *rows(COUNTING_FUNCTIONS, unary, "x", "counted"),
+    *rows((("sinc", "np"),), unary, "x", "quotient"),
     *rows(ACTIVATIONS, unary, "x", "float"),
     *rows(STEPS, unary, "x", "step", ZERO),
     *rows(MAGNITUDES, unary, "x", "magnitude"),
@@ -356,10 +376,11 @@ OPS: tuple[Op, ...] = (
         for c, name, dtype, graph in SYMBOLS.values()
     ),
     *(Op(name, operator, (f"{c}(x)",), Kind.ELEMENTWISE, dtype, graph) for c, name, dtype, graph in PREFIXES.values()),
+    Op("conj", unary, ("numpy.ndarray.conj(self)", "numpy.ndarray.conjugate(self)"), Kind.ELEMENTWISE, "same"),
     Op("clamp", clamp, ("jax.lax.clamp(min, x, max)",), Kind.ELEMENTWISE, "same"),
     Op("clamp", clamp, ("numpy.ndarray.clip(x, min, max, out)",), Kind.ELEMENTWISE, promote_of("x", "min", "max")),
     Op("pow", binary, ("torch.float_power(x, y)", "numpy.float_power(x, y)"), Kind.ELEMENTWISE, double),
-    Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, to_real),
+    Op("angle", unary, ("torch.angle(x)", "numpy.angle(x)"), Kind.ELEMENTWISE, angle_dtype),
     *rows((("prelu", "F torch"),), prelu, "x, weight", "same"),
     Op("glu", glu, ("torch.nn.functional.glu(x, dim)", "jax.nn.glu(x, axis)"), Kind.ELEMENTWISE, "same"),
     Op("copy_", overwritten, ("torch.Tensor.copy_(x, value, non_blocking)",), Kind.ELEMENTWISE, "same"),

@@ -128,6 +128,8 @@ def tensorsolve(x: Value, y: Value, dims: Value = NONE) -> Shape:
     a, b = tensor(x).shape, tensor(y).shape
     if a.rank is None or b.rank is None or not is_none(dims):
         raise Unknowable("rank not known, or other axes")
+    if not 0 < b.rank < a.rank:
+        raise Unknowable("no axes are left, or none contracted")
     return Shape(a.head[b.rank :])
 
 

@@ -11,19 +11,40 @@ from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layers import bilinear, embedding_bag
 from shapelint.ops.layout import matrices
 from shapelint.ops.losses import MEAN, cross_entropy
-from shapelint.ops.op import Op, Result, Unknowable, flag, is_none, tensor
+from shapelint.ops.op import Op, Result, ShapeError, Unknowable, flag, is_none, size_or_any, sizes, tensor
 from shapelint.ops.pooling import channel_shuffle
 from shapelint.ops.runs import ends, with_rank
-from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Value
+from shapelint.shapes import never_equal
+from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Tuple, Value
+
+NO_MORE = Tuple(())
 
 
 def linear_cross_entropy(x: Value, weight: Value, target: Value, reduction: Value = MEAN) -> Shape:
     """(n, in), (classes, …, in), class indices (n, …) -> ()"""
-    _, lead, _ = ends(tensor(x).shape, 0, 1)
-    _, classes, _ = ends(tensor(weight).shape, 0, 1)
+    _, lead, (features,) = ends(tensor(x).shape, 0, 1)
+    _, classes, (expected,) = ends(tensor(weight).shape, 0, 1)
+    if never_equal(features.size, expected.size):
+        raise ShapeError(f"the weights {tensor(weight)} expect {expected} features, the input is {tensor(x)}")
     if lead.rank is None or classes.rank is None:
         raise Unknowable("rank not known")
     return cross_entropy(Tensor(Shape(lead.head + classes.head)), target, reduction)
+
+
+def linear_cross_entropy_layer(
+    x: Value,
+    target: Value,
+    in_features: Value,
+    num_classes: Value,
+    out_features: Value = NO_MORE,
+    reduction: Value = MEAN,
+) -> Shape:
+    """(n, in), class indices (n, *out) -> ()"""
+    further = sizes(out_features)
+    if further.run is not None:
+        raise Unknowable("rank not known")
+    weight = Shape((Axis(size_or_any(num_classes)), *further.head, Axis(size_or_any(in_features))))
+    return linear_cross_entropy(x, Tensor(weight), target, reduction)
 
 
 def functional_bilinear(x: Value, y: Value, weight: Value) -> Shape:
@@ -106,6 +127,8 @@ ALIASES = {
     **{f"torch.Tensor.__{name}__": f"operator.{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge", "matmul")},
     "torch.Tensor.__rdiv__": "operator.truediv",
     "torch.constant_pad_nd": f"{F}.pad",
+    "torch.Tensor.__getitem__": "operator.getitem",
+    "torch.functional.einsum": "torch.einsum",
     "torch.zero_": "torch.Tensor.zero_",
     "torch.grid_sampler_2d": f"{F}.grid_sample",
     "torch.grid_sampler_3d": f"{F}.grid_sample",
@@ -123,6 +146,17 @@ OPS: tuple[Op, ...] = (
         f"{F}.linear_cross_entropy(input, linear_weight: weight, target, *, linear_bias, weight: balance, reduction, "
         "ignore_index, label_smoothing)",
         kind=Kind.LOSS,
+    ),
+    Op(
+        "linear_cross_entropy",
+        linear_cross_entropy_layer,
+        (
+            "torch.nn.LinearCrossEntropyLoss(in_features, num_classes, *, out_features, bias, device, dtype, reduction, "
+            "weight, ignore_index, label_smoothing, options)",
+        ),
+        Kind.LOSS,
+        "same",
+        inputs="input, target",
     ),
     _op("bilinear", functional_bilinear, f"{F}.bilinear(input1: x, input2: y, weight, bias)"),
     Op(
@@ -154,7 +188,8 @@ OPS: tuple[Op, ...] = (
     _op(
         "max_pool2d",
         unchanged,
-        "torch.ops.aten.max_pool2d_with_indices_backward.default(grad_output, self)",
+        "torch.ops.aten.max_pool2d_with_indices_backward.default(grad_output, self, kernel_size, stride, padding, "
+        "dilation, ceil_mode, indices)",
     ),
     _op("softmax", unchanged, "torch.ops.aten._safe_softmax.default(input, dim, dtype)", dtype="float"),
 )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import check_axis, edited
+from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.layout import at_least, unsqueeze
 from shapelint.ops.op import (
+    DtypeRule,
     Op,
     ShapeError,
     Unknowable,
@@ -198,6 +200,10 @@ def append(x: Value, values: Value, dim: Value = NONE) -> Shape:
     return concatenate(Tuple((x, values)), dim)
 
 
+def appended_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
+    return result_dtype("arrays", {"x": bound["x"], "y": bound["values"]}, library)
+
+
 def _meshgrid(default: str) -> object:
     def shape(tensors: Value, indexing: Value = NONE, sparse: Value = NONE) -> tuple[Shape, ...]:
         """(n,), (m,) -> (n, m) twice; (m, n) for "xy"."""
@@ -214,7 +220,7 @@ def _meshgrid(default: str) -> object:
     return shape
 
 
-def _op(name: str, function: object, *spellings: str, dtype: str = "promote") -> Op:
+def _op(name: str, function: object, *spellings: str, dtype: DtypeRule = "promote") -> Op:
     return Op(name, function, spellings, Kind.JOINING, dtype)  # type: ignore[arg-type]
 
 
@@ -249,7 +255,9 @@ OPS: tuple[Op, ...] = (
     _everywhere("dstack", dstack),
     _everywhere("column_stack", column_stack),
     _op("row_stack", vstack, "torch.row_stack(tensors)", "numpy.row_stack(tup: tensors)"),
-    _op("append", append, "numpy.append(arr, values, axis)", "jax.numpy.append(arr, values, axis)"),
+    _op(
+        "append", append, "numpy.append(arr, values, axis)", "jax.numpy.append(arr, values, axis)", dtype=appended_dtype
+    ),
     _op("meshgrid", _meshgrid("ij"), "torch.meshgrid(*tensors, indexing)"),
     _op(
         "meshgrid",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shapelint.dims import ONE
 from shapelint.events import Kind
-from shapelint.ops.dtypes import to_complex
+from shapelint.ops.dtypes import element_dtype, promote, to_complex
 from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layout import matrices
 from shapelint.ops.op import (
@@ -25,7 +25,7 @@ from shapelint.ops.op import (
 from shapelint.ops.runs import ends, hidden, joined
 from shapelint.ops.slices import least
 from shapelint.shapes import never_equal
-from shapelint.values import NONE, UNKNOWN, Axis, Const, Shape, Tensor, Value
+from shapelint.values import FALSE, NONE, UNKNOWN, Axis, Const, Shape, Tensor, Tuple, Value
 
 
 def square_axes(shape: Shape) -> tuple[Shape, Axis]:
@@ -112,8 +112,10 @@ def solved_either_side(x: Value, y: Value, left: bool) -> Shape:
 
 
 def cho_solve(x: Value, y: Value) -> Shape:
-    """The shape of the right side."""
-    return tensor(y).shape
+    """solve with (factor, lower) in place of the matrix."""
+    if not isinstance(x, Tuple) or not x.items:
+        raise Unknowable("no pair of factor and flag")
+    return solve(x.items[0], y)
 
 
 def cholesky_solve(x: Value, y: Value) -> Shape:
@@ -131,11 +133,11 @@ def _known(option: Value, default: bool) -> bool:
     return default if is_none(option) else flag(option)
 
 
-def svd(x: Value, full_matrices: Value = NONE, compute_uv: Value = NONE) -> Shape | Named:
+def svd(x: Value, full_matrices: Value = NONE, compute_uv: Value = NONE) -> Part | Named:
     """(…, n, m) -> u (…, n, n), s (…, k), vh (…, m, m), or k for n and m where they are not full."""
     batch, n, m, k = core(x)
     if not _known(compute_uv, True):
-        return joined((), batch, (k,))
+        return _real(joined((), batch, (k,)))
     full = _known(full_matrices, True)
     u, vh = (n, n if full else k), (m if full else k, m)
     return _named("U S Vh", joined((), batch, u), _real(joined((), batch, (k,))), joined((), batch, vh))
@@ -156,7 +158,7 @@ def svdvals(x: Value) -> Part:
 
 
 def _real(shape: Shape) -> Part:
-    return Part(shape, "magnitude")
+    return Part(shape, "moment")
 
 
 def _named(names: str, *parts: Shape | Part) -> Named:
@@ -202,6 +204,15 @@ def qr(x: Value, mode: Value = NONE) -> Shape | Named:
     return _named("Q R", joined((), batch, (n, middle)), joined((), batch, (middle, m)))
 
 
+def full_qr(x: Value, mode: Value = NONE, pivoting: Value = FALSE) -> Named:
+    """scipy's: (…, n, m) -> q (…, n, n), r (…, n, m), or k for the middle n where it is to be economic."""
+    batch, n, m, k = core(x)
+    if mode not in (NONE, Const("full"), Const("economic")) or flag(pivoting):
+        raise Unknowable("other results")
+    middle = k if mode == Const("economic") else n
+    return _named("Q R", joined((), batch, (n, middle)), joined((), batch, (middle, m)))
+
+
 def lstsq(x: Value, y: Value) -> Named:
     """(…, n, m), (…, n, k) -> solution (…, m, k), and what describes it."""
     a, b = tensor(x).shape, tensor(y).shape
@@ -232,6 +243,11 @@ def vander(x: Value, n: Value = NONE) -> Shape:
     return joined((), batch, (axis, columns))
 
 
+def powers_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """numpy's vander holds at least its default ints."""
+    return promote([Tensor(dtype=element_dtype(bound["x"], library)), Tensor(dtype="int64")], library)
+
+
 LIBRARIES = ("torch.linalg", "numpy.linalg", "jax.numpy.linalg")
 
 
@@ -250,9 +266,7 @@ OPS: tuple[Op, ...] = (
     _everywhere("det", scalar, "a", "torch.det(input)", "jax.scipy.linalg.det(a)"),
     _everywhere("slogdet", slogdet, "a", "torch.slogdet(input)"),
     _op("logdet", scalar, "torch.logdet(input)"),
-    _everywhere(
-        "pinv", pinv, "a, rcond, *, atol, rtol, hermitian", "torch.pinverse(input)", "jax.scipy.linalg.pinv(a)"
-    ),
+    _everywhere("pinv", pinv, "a, rcond, *, atol, rtol, hermitian", "torch.pinverse(input)"),
     Op(
         "matrix_rank",
         rank,
@@ -261,7 +275,7 @@ OPS: tuple[Op, ...] = (
         "index",
         GraphEffect.NO_GRAPH,
     ),
-    _everywhere("cond", rank, "a, p"),
+    _everywhere("cond", rank, "a, p", dtype="moment"),
     _everywhere("matrix_power", power, "a, n", dtype="same"),
     _op(
         "matrix_exp",
@@ -303,9 +317,9 @@ OPS: tuple[Op, ...] = (
     _everywhere("eigh", eigh, "a, UPLO"),
     _everywhere("eigvals", eigenvalues, "a", dtype=eigen),
     _everywhere("eigvalsh", eigvalsh, "a"),
-    _everywhere("qr", qr, "a, mode", "torch.qr(input)", "jax.scipy.linalg.qr(a)"),
+    _everywhere("qr", qr, "a, mode", "torch.qr(input)"),
+    _op("qr", full_qr, "jax.scipy.linalg.qr(a, overwrite_a, lwork, mode, pivoting)"),
     _everywhere("lstsq", lstsq, "a, b"),
-    _op(
-        "vander", vander, "torch.linalg.vander(x, N: n)", "torch.vander(x, N: n)", "numpy.vander(x, N: n)", dtype="same"
-    ),
+    _op("vander", vander, "torch.linalg.vander(x, N: n)", "torch.vander(x, N: n)", dtype="same"),
+    Op("vander", vander, ("numpy.vander(x, N: n)",), Kind.OTHER, powers_dtype),
 )

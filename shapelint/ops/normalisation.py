@@ -31,7 +31,7 @@ def _known(dim: Value) -> tuple[int, ...]:
 def cumulative(x: Value, dim: Value = NONE) -> Shape:
     """numpy's cumsum: without an axis over the flattened array."""
     shape = tensor(x).shape
-    if not is_none(dim):
+    if not is_none(dim) and shape.rank != 0:
         return along(x, dim)
     size = shape.numel()
     if size is None:

@@ -22,6 +22,7 @@ from shapelint.ops.op import (
     sizes,
     tensor,
 )
+from shapelint.ops.runs import joined
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -127,9 +128,14 @@ def choice(a: Value, shape: Value = NONE) -> Result:
     return UNKNOWN
 
 
+def of_pool(bound: Mapping[str, Value], library: str | None) -> str | None:
+    pool = bound["a"]
+    return pool.dtype if isinstance(pool, Tensor) else None
+
+
 def permutation(x: Value) -> Result:
     """range(n) or an array, shuffled."""
-    return Part(shape_of(x.dim), "index") if isinstance(x, Int) else _array_only(x)
+    return Part(shape_of(x.dim), "index") if isinstance(x, Int) else Part(_array_only(x), "same")
 
 
 def _array_only(x: Value) -> Shape:
@@ -154,6 +160,17 @@ def random_state(seed: Value = NONE) -> Value:
 def jax_drawn(shape: Value = Tuple(())) -> Shape:  # noqa: B008
     """key first, then the shape; a scalar without one."""
     return sizes(shape, Maker.CREATED)
+
+
+def jax_between(shape: Value = Tuple(()), minval: Value = NONE, maxval: Value = NONE) -> Shape:  # noqa: B008
+    """Numbers between bounds, which stretch the shape where they are arrays."""
+    bounds = [tensor(v).shape for v in (minval, maxval) if isinstance(v, Tensor)]
+    return broadcast_all(sizes(shape, Maker.CREATED), *bounds)
+
+
+def ball(d: Value, shape: Value = Tuple(())) -> Shape:  # noqa: B008
+    """(*shape, d): points of a ball in d dimensions."""
+    return joined((), sizes(shape), (Axis(size_or_any(d)),))
 
 
 def jax_of_parameters(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Shape:
@@ -197,35 +214,36 @@ def everywhere(name: str, signature: str) -> tuple[str, ...]:
 
 # Distributions of numpy by the number of their parameters, with real samples and with whole ones.
 REAL = {
-    "shape": (
-        "random",
-        "standard_normal",
-        "standard_cauchy",
-        "standard_exponential",
-    ),
-    "x, shape": ("exponential", "rayleigh", "chisquare", "standard_t", "standard_gamma", "pareto", "power", "weibull"),
-    "x, y, shape": (
-        "normal",
-        "uniform",
-        "laplace",
-        "lognormal",
-        "gumbel",
-        "logistic",
-        "beta",
-        "gamma",
-        "f",
-        "vonmises",
-        "wald",
-    ),
+    "size: shape": ("random", "standard_normal", "standard_cauchy", "standard_exponential"),
+    "scale: x, size: shape": ("exponential", "rayleigh"),
+    "df: x, size: shape": ("chisquare", "standard_t"),
+    "shape: x, size: shape": ("standard_gamma",),
+    "a: x, size: shape": ("pareto", "power", "weibull"),
+    "loc: x, scale: y, size: shape": ("normal", "laplace", "gumbel", "logistic"),
+    "low: x, high: y, size: shape": ("uniform",),
+    "mean: x, sigma: y, size: shape": ("lognormal",),
+    "a: x, b: y, size: shape": ("beta",),
+    "shape: x, scale: y, size: shape": ("gamma",),
+    "dfnum: x, dfden: y, size: shape": ("f",),
+    "mu: x, kappa: y, size: shape": ("vonmises",),
+    "mean: x, scale: y, size: shape": ("wald",),
 }
 WHOLE = {
-    "x, shape": ("poisson", "geometric", "logseries", "zipf"),
-    "x, y, shape": ("binomial", "negative_binomial"),
+    "lam: x, size: shape": ("poisson",),
+    "p: x, size: shape": ("geometric", "logseries"),
+    "a: x, size: shape": ("zipf",),
+    "n: x, p: y, size: shape": ("binomial", "negative_binomial"),
 }
-JAX_PLAIN = ("normal", "gumbel", "exponential", "laplace", "logistic", "cauchy", "rademacher", "ball")
+JAX_PLAIN = ("normal", "gumbel", "exponential", "laplace", "logistic", "cauchy")
 JAX_OF_PARAMETERS = {
-    "x, shape": ("gamma", "loggamma", "poisson", "t", "chisquare", "pareto", "geometric", "rayleigh"),
-    "x, y, shape": ("beta", "binomial", "f", "truncated_normal"),
+    "a: x, shape": ("gamma", "loggamma"),
+    "df: x, shape": ("t", "chisquare"),
+    "b: x, shape": ("pareto",),
+    "scale: x, shape": ("rayleigh",),
+    "a: x, b: y, shape": ("beta",),
+    "n: x, p: y, shape": ("binomial",),
+    "dfnum: x, dfden: y, shape": ("f",),
+    "lower: x, upper: y, shape": ("truncated_normal",),
 }
 TORCH_IN_PLACE = (
     *("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"),
@@ -267,37 +285,51 @@ OPS: tuple[Op, ...] = (
     *(row(n, receiver, f"torch.nn.init.{n}(tensor, option, option2, option3, option4)", dtype="same") for n in INIT),
     row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(generator, *shape)"),
     row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(generator, *shape)"),
-    row("random", drawn_float, *(f"numpy.random.{n}(shape)" for n in ("random_sample", "ranf", "sample"))),
+    row("random", drawn_float, *(f"numpy.random.{n}(size: shape)" for n in ("random_sample", "ranf", "sample"))),
     *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),
     *(row(n, drawn, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
     row(
         "randint",
         drawn,
-        "numpy.random.randint(x, y, shape, dtype)",
-        "numpy.random.random_integers(x, y, shape)",
+        "numpy.random.randint(low: x, high: y, size: shape, dtype)",
+        "numpy.random.random_integers(low: x, high: y, size: shape)",
         dtype="index",
     ),
-    row("randint", drawn, "numpy.random.RandomState.randint(generator, x, y, shape, dtype)", dtype="index"),
-    row("randint", drawn, "numpy.random.Generator.integers(generator, x, y, shape, dtype)", dtype="index"),
+    row(
+        "randint",
+        drawn,
+        "numpy.random.RandomState.randint(generator, low: x, high: y, size: shape, dtype)",
+        dtype="index",
+    ),
+    row(
+        "randint",
+        drawn,
+        "numpy.random.Generator.integers(generator, low: x, high: y, size: shape, dtype)",
+        dtype="index",
+    ),
     row("multivariate_normal", vectors, *everywhere("multivariate_normal", "mean, cov, size")),
     row("multinomial", vectors, *everywhere("multinomial", "y, mean, size"), dtype="index"),
     row("dirichlet", vectors, *everywhere("dirichlet", "mean, size")),
-    row("choice", choice, *everywhere("choice", "a, size, replace, p"), dtype=unknown_dtype),
+    row("choice", choice, *everywhere("choice", "a, size, replace, p"), dtype=of_pool),
     row("permutation", permutation, *everywhere("permutation", "x"), dtype=unknown_dtype),
     row("shuffle", shuffled, *everywhere("shuffle", "x")),
     row("default_rng", generator, "numpy.random.default_rng(seed)"),
     row("default_rng", random_state, "numpy.random.RandomState(seed)"),
-    *(row(n, jax_drawn, f"jax.random.{n}(key, shape, dtype)", dtype=unknown_dtype) for n in JAX_PLAIN),
-    row("uniform", jax_drawn, "jax.random.uniform(key, shape, dtype, minval, maxval)"),
-    row("randint", jax_drawn, "jax.random.randint(key, shape, minval, maxval, dtype)", dtype="index"),
-    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, x, shape)", dtype="bool"),
+    *(row(n, jax_drawn, f"jax.random.{n}(key, shape, dtype)") for n in JAX_PLAIN),
+    row("rademacher", jax_drawn, "jax.random.rademacher(key, shape, dtype)", dtype="index"),
+    row("ball", ball, "jax.random.ball(key, d, p, shape, dtype)"),
+    row("uniform", jax_between, "jax.random.uniform(key, shape, dtype, minval, maxval)"),
+    row("randint", jax_between, "jax.random.randint(key, shape, minval, maxval, dtype)", dtype="index"),
+    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, p: x, shape)", dtype="bool"),
     *(
-        row(n, jax_of_parameters, f"jax.random.{n}(key, {s}, dtype)", dtype=unknown_dtype)
+        row(n, jax_of_parameters, f"jax.random.{n}(key, {s}, dtype)")
         for s, names in JAX_OF_PARAMETERS.items()
         for n in names
     ),
+    row("poisson", jax_of_parameters, "jax.random.poisson(key, lam: x, shape, dtype)", dtype="index"),
+    row("geometric", jax_of_parameters, "jax.random.geometric(key, p: x, shape, dtype)", dtype="index"),
     row("categorical", categorical, "jax.random.categorical(key, logits, axis, shape)", dtype="index"),
     row("permutation", permutation, "jax.random.permutation(key, x, axis, independent)", dtype=unknown_dtype),
-    row("choice", choice, "jax.random.choice(key, a, shape, replace, p)", dtype=unknown_dtype),
+    row("choice", choice, "jax.random.choice(key, a, shape, replace, p)", dtype=of_pool),
     row("split", keys, "jax.random.split(key, num)"),
 )

@@ -110,6 +110,12 @@ def quantile(x: Value, q: Value, dim: Value = NONE, keepdim: Value = FALSE) -> S
     return Shape(levels.head + rest.head, rest.run, rest.tail)
 
 
+def logsumexp(x: Value, dim: Value = NONE, keepdim: Value = FALSE, return_sign: Value = FALSE) -> Result:
+    """(…, n, …) -> (…), with a sign of that shape where it is asked for."""
+    shape = reduction(x, dim, keepdim)
+    return (Part(shape, "moment"), shape) if flag(return_sign) else shape
+
+
 def dist(x: Value, y: Value) -> Shape:
     binary(x, y)
     return Shape()
@@ -196,12 +202,12 @@ OPS: tuple[Op, ...] = (
         for name in ("std", "var", "nanstd", "nanvar")
     ),
     row("ptp", reduction, *both("ptp", NUMPY_PLAIN)),
+    row("logsumexp", reduction, f"torch.logsumexp {TORCH}", dtype="float"),
     row(
         "logsumexp",
-        reduction,
-        f"torch.logsumexp {TORCH}",
-        "jnn.logsumexp axis, b, keepdims",
-        "jsp.logsumexp axis, b, keepdims",
+        logsumexp,
+        "jnn.logsumexp axis, b, keepdims, return_sign",
+        "jsp.logsumexp axis, b, keepdims, return_sign",
         dtype="float",
     ),
     row(

@@ -76,7 +76,7 @@ def index_select(x: Value, dim: Value, index: Value) -> Shape:
 def take(x: Value, indices: Value, dim: Value = NONE) -> Shape:
     """np.take: the axes of indices in place of `dim`; those alone without it."""
     chosen = tensor(indices).shape
-    if is_none(dim):
+    if is_none(dim) or tensor(x).shape.rank == 0:
         return chosen
     if chosen.rank is None:
         raise Unknowable("rank not known")

@@ -21,7 +21,7 @@ def multivariate(x: Value, p: Value) -> Shape:
 
 
 FUNCTIONS: tuple[Row, ...] = (
-    ("i0", "torch sp np jnp"),
+    ("i0", "torch sp jnp"),
     ("i0e", "sp"),
     ("i1", "sp"),
     ("i1e", "sp"),
@@ -51,6 +51,7 @@ POWERS: tuple[Row, ...] = (("heaviside", "torch"),)
 
 OPS: tuple[Op, ...] = (
     *rows(FUNCTIONS, unary, "x", "float"),
+    *rows((("i0", "np"),), unary, "x", "quotient"),
     *rows(tuple((name, "sp") for name in WITHOUT_GRADIENT), unary, "x", "float"),
     *rows(tuple((name, "sp") for name in POLYNOMIALS), binary, "x, y", "floats"),
     *rows(PAIRS, binary, "x, y", "floats"),

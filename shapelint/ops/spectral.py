@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shapelint.dims import Dim, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
 from shapelint.ops.creation import TORCH, of_floats
-from shapelint.ops.dtypes import is_inexact, to_complex, to_real
+from shapelint.ops.dtypes import is_inexact, magnitude, result_dtype, to_complex, to_real
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
@@ -77,13 +77,15 @@ def _several(last: Lengths, default: Value) -> Callable[..., Result]:
         """(…, n, m) along several axes, the last one last."""
         shape = tensor(x).shape
         if is_none(dim) and is_none(s):
-            if shape.rank is None:
-                raise Unknowable("rank not known")
+            if not shape.rank:
+                raise Unknowable("rank not known, or no axes")
             axes: tuple[int, ...] = tuple(range(shape.rank))
         elif is_none(dim):
             axes = tuple(range(-len(_lengths(s)), 0))
         else:
             axes = integers(dim)
+        if not axes:
+            raise Unknowable("no axes: nothing is transformed, nor the dtype changed")
         lengths = (NONE,) * len(axes) if is_none(s) else _lengths(s)
         return _transformed(shape, axes, lengths, last)
 
@@ -96,6 +98,16 @@ def _lengths(value: Value) -> tuple[Value, ...]:
     if isinstance(value, Int):
         return (value,)
     raise Unknowable("lengths not known")
+
+
+def real_spectrum(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """At least float32, and the default of the library for whole numbers."""
+    name = magnitude(result_dtype("quotient", {"x": bound["x"]}, library))
+    return "float32" if name in {"float16", "bfloat16"} and library in {"numpy", "jax"} else name
+
+
+def complex_spectrum(bound: Mapping[str, Value], library: str | None) -> str | None:
+    return to_complex({"x": Tensor(dtype=real_spectrum(bound, library))}, library)
 
 
 def frequencies(n: Value) -> Shape:
@@ -172,12 +184,12 @@ def _everywhere(name: str, function: object, parameters: str, dtype: DtypeRule) 
 
 # The prefix of a transform, what it does to its last axis, and to the dtype.
 TRANSFORMS: tuple[tuple[str, Lengths, DtypeRule], ...] = (
-    ("fft", as_it_is, to_complex),
-    ("ifft", as_it_is, to_complex),
-    ("rfft", halved, to_complex),
-    ("irfft", doubled, to_real),
-    ("hfft", doubled, to_real),
-    ("ihfft", halved, to_complex),
+    ("fft", as_it_is, complex_spectrum),
+    ("ifft", as_it_is, complex_spectrum),
+    ("rfft", halved, complex_spectrum),
+    ("irfft", doubled, real_spectrum),
+    ("hfft", doubled, real_spectrum),
+    ("ihfft", halved, complex_spectrum),
 )
 FREQUENCIES = (("fftfreq", frequencies), ("rfftfreq", half_frequencies))
 WINDOWS = "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall"
@@ -194,10 +206,19 @@ def _windows() -> tuple[str, ...]:
     )
 
 
+def _spelled(name: str) -> tuple[str, ...]:
+    """Transforms along several axes; only torch has those of Hermitian symmetry."""
+    libraries = LIBRARIES[:1] if "hfft" in name else LIBRARIES
+    return tuple(f"{library}.{name}(input, s, dim, norm)" for library in libraries)
+
+
 OPS: tuple[Op, ...] = (
     *(_everywhere(name, _one(last), "input, n, dim, norm", dtype) for name, last, dtype in TRANSFORMS),
-    *(_everywhere(f"{name}2", _several(last, LAST_TWO), "input, s, dim, norm", d) for name, last, d in TRANSFORMS),
-    *(_everywhere(f"{name}n", _several(last, NONE), "input, s, dim, norm", d) for name, last, d in TRANSFORMS),
+    *(
+        Op(f"{name}{axes}", _several(last, default), _spelled(f"{name}{axes}"), Kind.OTHER, dtype)
+        for axes, default in (("2", LAST_TWO), ("n", NONE))
+        for name, last, dtype in TRANSFORMS
+    ),
     *(
         Op(name, shape, tuple(f"{lib}.{name}(n, d, {TORCH})" for lib in LIBRARIES), Kind.CREATION, of_floats,
            GraphEffect.CONSTANT)

@@ -103,7 +103,7 @@ def repeat_interleave(x: Value, repeats: Value = NONE, dim: Value = NONE, output
     """(…, n, …) -> (…, n * repeats, …), each element so many times in a row; flat without `dim`."""
     if is_none(repeats):
         return Shape((Axis(data_dependent(object())),))
-    shape = flatten(x) if is_none(dim) else tensor(x).shape
+    shape = flatten(x) if is_none(dim) or tensor(x).shape.rank == 0 else tensor(x).shape
     axis = 0 if is_none(dim) else integer(dim)
     if not is_none(output_size):
         return edited(shape, (axis,), lambda _: (Axis(size_or_any(output_size)),))
