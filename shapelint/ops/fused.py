@@ -151,8 +151,8 @@ OPS: tuple[Op, ...] = (
         "linear_cross_entropy",
         linear_cross_entropy_layer,
         (
-            "torch.nn.LinearCrossEntropyLoss(in_features, num_classes, *, out_features, bias, device, dtype, reduction, "
-            "weight, ignore_index, label_smoothing, options)",
+            "torch.nn.LinearCrossEntropyLoss(in_features, num_classes, *, out_features, bias, device, dtype, "
+            "reduction, weight, ignore_index, label_smoothing, options)",
         ),
         Kind.LOSS,
         "same",
