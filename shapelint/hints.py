@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from shapelint.annotations import AnnotationError, Pattern, parse, to_shape
 from shapelint.dims import size
+from shapelint.joins import join
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -28,7 +29,6 @@ from shapelint.values import (
     Tensor,
     Tuple,
     Value,
-    join,
 )
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, substitute
-from shapelint.values import UNKNOWN, Deferred, Value, join
+from shapelint.joins import join
+from shapelint.values import UNKNOWN, Deferred, Value
 
 
 @dataclass(slots=True, eq=False)

@@ -7,12 +7,11 @@ Objects with state (instances, functions, classes) compare by identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shapelint.dims import Dim, Symbol, anonymous, as_dim, product, substitute, token
+from shapelint.dims import Dim, Symbol, as_dim, product, token
 
 if TYPE_CHECKING:
     from shapelint.events import Event
@@ -353,8 +352,6 @@ NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
 
-MOST_OPTIONS = 4
-
 
 def maker_of(value: Value) -> Event | None:
     """The event that made a value, where it is recorded."""
@@ -382,122 +379,5 @@ def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
                 yield from tensors_in((item,))
 
 
-def join(a: Value, b: Value, scope: object = None) -> Value:
-    """What is known of a value that is `a` on one path and `b` on the other.
-
-    `scope` identifies the meeting point: sizes that differ become unknown sizes of it.
-    """
-    if a is b or (a == b and same_value(a, b)):
-        return a
-    match a, b:
-        case Tensor(), Tensor() if _alike(a.shape, b.shape):
-            return _join_tensors(a, b, scope)
-        case Int(), Int() if a.dim == b.dim:
-            return replace(a, made_by=None)
-        case Float(), Float():
-            return Float(a.value if a.value == b.value else None, _join_graphs(a.graph, b.graph))
-        case Unknown(), Unknown():
-            return Unknown(a.dim if a.dim == b.dim else None, _join_graphs(a.graph, b.graph))
-        case Tuple(), Tuple() if len(a.items) == len(b.items) and a.kind == b.kind:
-            items = tuple(join(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.items, b.items)))
-            return replace(a, items=items, made_by=a.made_by if a.made_by is b.made_by else None)
-        case Many(), Many() if a.kind == b.kind:
-            length = a.length if a.length == b.length else None
-            return Many(join(a.item, b.item, scope), length, a.kind)
-        case Tuple(kind="list") | Many(kind="list"), Tuple(kind="list") | Many(kind="list"):
-            return _join_lists(a, b, scope)
-        case Dict(), Dict():
-            return _join_dicts(a, b, scope)
-    if a == b:
-        return a
-    return _unite(a, b)
-
-
-def _alike(a: Shape, b: Shape) -> bool:
-    return len(a.head) == len(b.head) and len(a.tail) == len(b.tail) and a.run == b.run
-
-
-def _join_tensors(a: Tensor, b: Tensor, scope: object) -> Tensor:
-    def meet(x: Axis, y: Axis) -> Axis:
-        if x.size == y.size:
-            return Axis(x.size, x.factors if x.factors == y.factors else (), x.maker if x.maker is y.maker else None)
-        return Axis(anonymous((scope, x.size, y.size)))  # axes that are alike on both paths stay alike
-
-    head = tuple(map(meet, a.shape.head, b.shape.head))
-    tail = tuple(map(meet, a.shape.tail, b.shape.tail))
-    return Tensor(
-        Shape(head, a.shape.run, tail),
-        a.dtype if a.dtype == b.dtype else None,
-        a.library if a.library == b.library else None,
-        _join_graphs(a.graph, b.graph),
-        a.made_by if a.made_by is b.made_by else None,
-    )
-
-
-def _join_graphs(a: Graph, b: Graph) -> Graph:
-    return a if a == b else Graph(origins=a.origins | b.origins)
-
-
-def _join_lists(a: Tuple | Many, b: Tuple | Many, scope: object) -> Many:
-    """Lists of different lengths: any number of what all items have in common."""
-    items = [item for part in (a, b) for item in (part.items if isinstance(part, Tuple) else (part.item,))]
-    return Many(reduce(lambda x, y: join(x, y, scope), items), None, "list")
-
-
-def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:
-    keys = [k for k, _ in a.items] + [k for k, _ in b.items if all(k != key for key, _ in a.items)]
-    items = []
-    for key in keys:
-        x, y = a.get(key), b.get(key)
-        items.append((key, join(x, y, (scope, str(key))) if x is not None and y is not None else (x or y or UNKNOWN)))
-    other = join(a.other, b.other, scope) if a.other and b.other else a.other or b.other
-    return Dict(tuple(items), other, a.kind)
-
-
-def _unite(a: Value, b: Value) -> Value:
-    distinct: list[Value] = []
-    for option in (*options(a), *options(b)):
-        if option not in distinct:
-            distinct.append(option)
-    if len(distinct) <= MOST_OPTIONS and not any(isinstance(option, Unknown) for option in distinct):
-        return Union(tuple(distinct))
-    graphs = [graph_of(option) for option in distinct if option != NONE]
-    return Unknown(graph=reduce(_join_graphs, graphs))
-
-
 def options(value: Value) -> tuple[Value, ...]:
     return value.options if isinstance(value, Union) else (value,)
-
-
-def resolve(value: Value, facts: Mapping[Symbol, Dim]) -> Value:
-    """`value` with its sizes replaced by what is known of them by now."""
-    match value:
-        case Tensor(shape=shape):
-            known = resolve_shape(shape, facts)
-            return value if known is shape else replace(value, shape=known)
-        case Int(dim=dim) | Unknown(dim=Dim() as dim):
-            better = substitute(dim, facts)
-            return value if better == dim else replace(value, dim=better)
-        case Tuple(items=items):
-            known_items = tuple(resolve(item, facts) for item in items)
-            return value if all(x is y for x, y in zip(items, known_items)) else replace(value, items=known_items)
-        case Many(item=item):
-            known_item = resolve(item, facts)
-            length = substitute(value.length, facts) if value.length is not None else None
-            return (
-                value
-                if known_item is item and length == value.length
-                else replace(value, item=known_item, length=length)
-            )
-    return value
-
-
-def resolve_shape(shape: Shape, facts: Mapping[Symbol, Dim]) -> Shape:
-    if not any(s in facts or s.derivation for axis in shape.axes for part in axis.parts for s in part.symbols()):
-        return shape
-
-    def known(axis: Axis) -> Axis:
-        factors = tuple(substitute(f, facts) for f in axis.factors)
-        return Axis(substitute(axis.size, facts), factors, axis.maker)
-
-    return Shape(tuple(map(known, shape.head)), shape.run, tuple(map(known, shape.tail)))

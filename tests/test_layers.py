@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 ORDER = (
     {"finding", "dims"},
     {"values"},
-    {"shapes"},
+    {"shapes", "joins"},
     {"events"},
     {"annotations", "signatures"},
     {"hints"},

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, axis, evaluate, size
+from shapelint.joins import MOST_OPTIONS, join, resolve, resolve_shape
 from shapelint.values import (
-    MOST_OPTIONS,
     NONE,
     TRUE,
     UNKNOWN,
@@ -32,9 +32,6 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
-    join,
-    resolve,
-    resolve_shape,
     shape_of,
     tensors_in,
 )

@@ -11,22 +11,9 @@ from shapelint.events import Stored
 from shapelint.interpreter import attributes, comprehensions, containers, expressions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.joins import join
 from shapelint.scopes import learn
-from shapelint.values import (
-    UNKNOWN,
-    Axis,
-    Dict,
-    Instance,
-    Int,
-    Many,
-    Shape,
-    Tensor,
-    Tuple,
-    Union,
-    Unknown,
-    Value,
-    join,
-)
+from shapelint.values import UNKNOWN, Axis, Dict, Instance, Int, Many, Shape, Tensor, Tuple, Union, Unknown, Value
 
 
 def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | None = None) -> None:

@@ -11,6 +11,7 @@ from shapelint.events import Kind, Operation, originate
 from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
+from shapelint.joins import join
 from shapelint.ops import layer_attribute
 from shapelint.ops.attributes import tensor_attribute
 from shapelint.scopes import named
@@ -34,7 +35,6 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
-    join,
 )
 
 CONSTANTS: Mapping[str, Value] = {

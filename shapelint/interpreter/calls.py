@@ -10,6 +10,7 @@ from shapelint.events import Call, Joined, originate
 from shapelint.interpreter import attributes, builtins, containers, expressions, operations, transforms
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.joins import join
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -28,7 +29,6 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
-    join,
     maker_of,
 )
 

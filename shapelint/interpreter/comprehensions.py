@@ -11,23 +11,11 @@ from shapelint.events import Input
 from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.joins import join
 from shapelint.ops import iterate as iterate_layer
 from shapelint.ops.data import collated
 from shapelint.scopes import Scope
-from shapelint.values import (
-    UNKNOWN,
-    Dict,
-    Instance,
-    Int,
-    Layer,
-    Many,
-    Tensor,
-    Tuple,
-    Union,
-    Unknown,
-    Value,
-    join,
-)
+from shapelint.values import UNKNOWN, Dict, Instance, Int, Layer, Many, Tensor, Tuple, Union, Unknown, Value
 
 MOST_UNROLLED = 6
 

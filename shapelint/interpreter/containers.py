@@ -8,18 +8,8 @@ from shapelint.events import Stored
 from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    Dict,
-    Instance,
-    Int,
-    Many,
-    Tuple,
-    Value,
-    join,
-)
+from shapelint.joins import join
+from shapelint.values import NONE, UNKNOWN, Const, Dict, Instance, Int, Many, Tuple, Value
 
 MOST_ITEMS = 16
 

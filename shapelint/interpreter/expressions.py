@@ -12,6 +12,7 @@ import libcst as cst
 from shapelint.dims import Truth, as_dim, compare
 from shapelint.interpreter import attributes, calls, comprehensions, conditions, operators, subscripts
 from shapelint.interpreter.frame import Frame
+from shapelint.joins import join
 from shapelint.values import (
     FALSE,
     NONE,
@@ -27,7 +28,6 @@ from shapelint.values import (
     Tuple,
     Unknown,
     Value,
-    join,
 )
 
 Evaluator = Callable[[Frame, Any], Value]

@@ -11,8 +11,9 @@ import libcst as cst
 
 from shapelint.dims import Dim, Symbol
 from shapelint.events import Event, Input, Joined, Site, originate
+from shapelint.joins import resolve
 from shapelint.scopes import Path, Scope, meet
-from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of, resolve
+from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of
 
 MOST_DEPTH = 7  # calls of project functions inside one another
 FIRST_CREDIT = 60  # statements that may be executed for calls in a small file; a large one earns them

@@ -11,6 +11,7 @@ from shapelint.events import Call, Entered, Input, Left, originate
 from shapelint.interpreter import contracts, expressions
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
+from shapelint.joins import join
 from shapelint.scopes import Scope
 from shapelint.values import (
     NONE,
@@ -29,7 +30,6 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
-    join,
     maker_of,
 )
 

@@ -10,6 +10,7 @@ import libcst as cst
 
 from shapelint.events import Kind, Operation, Site, originate
 from shapelint.interpreter.frame import Frame
+from shapelint.joins import join
 from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
 from shapelint.values import (
@@ -30,7 +31,6 @@ from shapelint.values import (
     Unknown,
     Value,
     graph_of,
-    join,
     options,
 )
 
