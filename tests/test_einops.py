@@ -43,6 +43,14 @@ REARRANGE: list[tuple[tuple[int, ...], str, dict[str, int]]] = [
     ((5, 7, 11), "b t_1 c1 -> b c1 t_1", {}),
     ((), "->", {}),
     ((), " -> 1", {}),
+    ((5, 3, 14, 22), "b c (h p1) (w p2) -> b (h w) (p1 p2 c)", {"p1": 7, "p2": 11}),
+    ((5, 6, 22), "b (h w) (p1 p2 c) -> b c (h p1) (w p2)", {"h": 2, "p1": 1, "p2": 2}),
+    ((10, 3, 7, 11), "(b t) c h w -> b c t h w", {"t": 2}),
+    ((5, 3, 2, 7, 11), "b c t h w -> (b t) c h w", {}),
+    ((5, 7, 12), "... (d r) -> ... d r", {"r": 2}),
+    ((5, 7, 6, 2), "... d r -> ... (d r)", {}),
+    ((7,), "n -> 1 n 1", {}),
+    ((5, 7, 24), "b n (qkv h d) -> qkv b h n d", {"qkv": 3, "h": 2}),
 ]
 REDUCE: list[tuple[tuple[int, ...], str, str, dict[str, int]]] = [
     ((5, 7, 11, 3), "b h w c -> h w c", "mean", {}),
@@ -67,6 +75,10 @@ REPEAT: list[tuple[tuple[int, ...], str, dict[str, int]]] = [
     ((1, 7), "1 d -> b d", {"b": 5}),
     ((1, 1, 7), "() n d -> b n d", {"b": 5}),
     ((14, 3), "(h h2) w -> h (w h2 k)", {"h2": 2, "k": 4}),
+    ((7,), "d -> b n d", {"b": 2, "n": 5}),
+    ((5, 7), "... -> b ...", {"b": 2}),
+    ((), "-> b", {"b": 3}),
+    ((5, 7, 11), "b n d -> (b k) n d", {"k": 2}),
 ]
 EINSUM: list[tuple[list[tuple[int, ...]], str]] = [
     ([(5, 7), (7, 11)], "a b, b c -> a c"),

@@ -48,12 +48,13 @@ JAX_DTYPES = ("float32", "bfloat16", "float16", "int32", "uint8", "bool", "compl
 # No arrays come in or out: files and random states.
 APART = {"numpy.fromfile", "numpy.frombuffer", "numpy.random.default_rng", "numpy.random.RandomState"}
 APART |= {"jax.random.split"}  # keys, to be unpacked
+APART |= {f"jax.lax.{name}" for name in ("pmean", "pmax", "pmin", "psum")}  # of axes that only pmap and vmap have
 # x.at[index].set(values) is no attribute path; tests/test_indexing.py has it.
 PREFIXES_APART = ("jax.Array.at.",)
 # How many there are, the data decide.
 DATA_DEPENDENT = frozenset({"nonzero", "argwhere", "flatnonzero", "unique", "bincount"})
 # Of these never all is known: a number that the data decide, or a dtype.
-OPEN_ONLY = DATA_DEPENDENT | {"allclose", "where", "choice"}
+OPEN_ONLY = DATA_DEPENDENT | {"allclose", "array_equal", "iscomplexobj", "where", "choice"}
 
 
 def modelled() -> list[str]:
@@ -180,7 +181,7 @@ class Drawing:
 
 
 OPERANDS = """
-x a m A arr ar array operand v input self ary object y b x1 x2 val z element value prototype values condition pred
+x a a1 a2 m A arr ar array operand v input self ary object y b x1 x2 val z element value prototype values condition pred
 on_true on_false src loc scale mean sigma lam low high alpha mu kappa df dfnum dfden p n minval maxval start stop min
 max a_min a_max test_elements other real d
 """
@@ -221,6 +222,10 @@ KINDS: Mapping[str, Callable[[Drawing], Any]] = {
     "seed": lambda d: 0,
     "dimensions": lambda d: d.choice((d.permutation(), (d.axis(),))),
     "new_sizes": Drawing.reshaped,
+    "new_shape": Drawing.target,
+    "image": Drawing.operand,
+    "method": lambda d: "nearest",
+    "shardings": lambda d: jax.sharding.SingleDeviceSharding(jax.devices()[0]),
     "permutation": Drawing.permutation,
     "start_index": lambda d: 0,
     "limit_index": lambda d: d.an_int(1, 2),
@@ -511,6 +516,7 @@ HANGING: Mapping[str, Callable[[Drawing], Call]] = {
     "zipf": lambda d: ((*receiver(d), d.choice((2.0, np.full(d.shape, 2.0)))), optional(d, only=("size",))),
     "vdot": lambda d: ((d.array(), d.array()), {}),
     "zeta": lambda d: ((d.array(None, "float32"), d.array(d.shape[1:], "float32")), {}),
+    "image.resize": lambda d: ((d.array(), tuple(d.choice((1, 2, 6)) for _ in d.shape), "nearest"), {}),
     "select": lambda d: ((d.array(None, "bool"), d.array(), d.array()), {}),
     **dict.fromkeys((*SCALARS, "nonzero", "argwhere", "flatnonzero"), alone),
     "numpy.clip": clipped, "digitize": binned, "eye": diagonal_ones, "identity": diagonal_ones,

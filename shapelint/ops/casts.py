@@ -136,6 +136,10 @@ OPS: tuple[Op, ...] = (
     row("astype", kept, "numpy.astype(x, dtype)", "jax.numpy.astype(x, dtype)"),
     row("astype", kept, "jax.lax.convert_element_type(x, dtype)"),
     row("device_put", kept, "jax.device_put(x, device)", "jax.block_until_ready(x)"),
+    *(row(name, kept, f"jax.lax.{name}(x, axis_name)") for name in ("pmax", "pmin")),
+    row("pmean", kept, "jax.lax.pmean(x, axis_name)", dtype="quotient"),
+    row("psum", kept, "jax.lax.psum(x, axis_name)", dtype="counted"),
+    row("device_put", kept, "jax.lax.with_sharding_constraint(x, shardings)"),
     row("stop_gradient", kept, "jax.lax.stop_gradient(x)", graph=GraphEffect.CUT),
     *(
         row("astype", scalar, f"numpy.{n}(x)", dtype=str(named(Const(n))))

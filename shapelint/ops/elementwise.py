@@ -59,6 +59,11 @@ def all_close(x: Value, y: Value) -> Value:
     return UNKNOWN
 
 
+def one_bool(x: Value, y: Value = NONE) -> Value:
+    """Whether two arrays are equal throughout, or an array is complex: one bool, whatever the shapes."""
+    return UNKNOWN
+
+
 def unary(x: Value) -> Shape:
     """The shape of x."""
     return tensor(x).shape
@@ -363,6 +368,8 @@ OPS: tuple[Op, ...] = (
     *rows(STEPS, unary, "x", "step", ZERO),
     *rows(MAGNITUDES, unary, "x", "magnitude"),
     *rows((("allclose", "torch np jnp"),), all_close, "x, y"),
+    *rows((("equal", "torch np.array_equal jnp.array_equal"),), one_bool, "x, y"),
+    *rows((("is_complex", "torch np.iscomplexobj jnp.iscomplexobj"),), one_bool, "x"),
     *rows((("real", "torch np jnp lax"), ("imag", "torch np jnp lax")), unary, "x", "magnitude"),
     *rows((("lerp", "torch"),), lerp, "x, end, weight", "same"),
     *rows((("addcmul", "torch"), ("addcdiv", "torch")), addcmul, "x, tensor1, tensor2", "promote"),

@@ -48,8 +48,8 @@ def of_operand(bound: Mapping[str, Value], library: str | None) -> str | None:
     return element_dtype(bound["operand"], library)
 
 
-def sorted_in_place(x: Value) -> Value:
-    """x.sort() of numpy gives None."""
+def in_place(x: Value) -> Value:
+    """x.sort() of numpy changes x and gives None."""
     return NONE
 
 
@@ -175,7 +175,8 @@ OPS: tuple[Op, ...] = (
     row("sort", torch_sort, "torch.sort(input, dim, descending, stable)", dtype="same"),
     row("sort", sort, *both("sort", "a, axis, kind, order"), dtype="same"),
     row("sort", along, "torch.msort(input)", "jax.lax.sort(operand, dimension)", dtype="same"),
-    row("sort", sorted_in_place, "numpy.ndarray.sort(self, axis)", "numpy.ndarray.partition(self, kth, axis)"),
+    row("sort", in_place, "numpy.ndarray.sort(self, axis)", "numpy.ndarray.partition(self, kth, axis)"),
+    row("resize", in_place, "numpy.ndarray.resize(self, *new_shape)"),
     row("partition", sort, *both("partition", "a, kth, axis"), dtype="same"),
     row("argsort", along, "torch.argsort(input, dim, descending, stable)"),
     row("argsort", sort, *both("argsort", "a, axis, kind, order"), *both("argpartition", "a, kth, axis")),

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from shapelint.dims import ONE, Dim, as_dim, data_dependent
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
-from shapelint.ops.op import Op, ShapeError, Unknowable, dimension, integer, integers, is_none, size_or_any, tensor
+from shapelint.ops.op import (
+    Op,
+    ShapeError,
+    Unknowable,
+    dimension,
+    integer,
+    integers,
+    is_none,
+    size_or_any,
+    sizes,
+    tensor,
+)
 from shapelint.ops.reshaping import FREE, flatten, spell, target_sizes
 from shapelint.ops.runs import hidden, joined, unknown_size, with_rank
 from shapelint.shapes import never_equal
@@ -75,6 +86,11 @@ def repeat(x: Value, repeats: Value) -> Shape:
     if len(counts) < len(shape.head):
         raise ShapeError(f"{shape} has more axes than the {len(counts)} repeats")
     return _tiled(shape, counts)
+
+
+def resize(x: Value, shape: Value) -> Shape:
+    """The shape that is asked for, whatever it was."""
+    return sizes(shape)
 
 
 def tile(x: Value, repeats: Value) -> Shape:
@@ -212,6 +228,7 @@ OPS: tuple[Op, ...] = (
     _op("broadcast_in_dim", broadcast_in_dim, "jax.lax.broadcast_in_dim(operand, shape, broadcast_dimensions: dim)"),
     _op("expand_as", expand_as, "torch.Tensor.expand_as(self, other)"),
     _op("repeat", repeat, "torch.Tensor.repeat(self, *repeats)"),
+    _op("resize", resize, "numpy.resize(a, new_shape: shape)", "jax.image.resize(image: x, shape, method)"),
     _op(
         "tile",
         tile,
