@@ -38,7 +38,7 @@ class Run:
     events: list[Event] = field(default_factory=list)
     pending: list[Function] = field(default_factory=list)  # defined, not yet evaluated on their own
     defined: set[int] = field(default_factory=set)  # syntax nodes of what was ever pending
-    memo: dict[object, tuple[Value, tuple[Event | None, ...]]] = field(default_factory=dict)
+    memo: dict[object, tuple[Value, tuple[Event | None, ...], frozenset[str]]] = field(default_factory=dict)
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, originate
-from shapelint.interpreter import contracts, expressions
+from shapelint.interpreter import attributes, contracts, expressions
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import join
@@ -48,7 +48,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     if signature in run.memo:
-        known, made_from = run.memo[signature]
+        known, made_from, changed = run.memo[signature]
+        forget(frame, function, arguments, changed)
         if all(a is b for a, b in zip(makers, made_from)):
             return known
         if not any(isinstance(value, Unknown) for value in (*arguments.args, *arguments.kwargs.values())):
@@ -59,6 +60,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         del run.memo[signature]  # two unknown values are not of one size
     blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.credit <= 0
     if blocked or not arguments.complete:
+        forget(frame, function, arguments, passed(function, arguments).keys())
         return opaque(frame, function, arguments, node)
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions = frame.regions
@@ -70,8 +72,35 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     frame.tell(event)
     if maker_of(result) is None:
         result = originate(result, event)
-    run.memo[signature] = result, makers
+    before = passed(function, arguments)
+    changed = frozenset(name for name, value in before.items() if inner.scope.names.get(name) is not value)
+    forget(frame, function, arguments, changed)
+    run.memo[signature] = result, makers, changed
     return result
+
+
+def passed(function: Function, arguments: Arguments) -> dict[str, Value]:
+    """The lists and dicts among the arguments, by parameter: the function may fill them."""
+    names = [param.name.value for param in parameters(function.node)]
+    given = dict(zip(names, arguments.args)) | dict(arguments.kwargs)
+    return {name: value for name, value in given.items() if isinstance(value, Dict) or is_list(value)}
+
+
+def is_list(value: Value) -> bool:
+    return isinstance(value, Tuple | Many) and value.kind == "list"
+
+
+def forget(frame: Frame, function: Function, arguments: Arguments, changed: Iterable[str]) -> None:
+    """What a function changed in place is not known after the call."""
+    if not changed:
+        return
+    names = [param.name.value for param in parameters(function.node)]
+    nodes = dict(zip(names, arguments.arg_nodes)) | dict(arguments.kwarg_nodes)
+    for name in changed:
+        node = nodes.get(name)
+        if node is not None:
+            old = passed(function, arguments)[name]
+            attributes.rebind(frame, node, Dict((), UNKNOWN) if isinstance(old, Dict) else Many(UNKNOWN))
 
 
 def call_method(frame: Frame, instance: Instance, name: str, arguments: Arguments, node: cst.CSTNode) -> Value:
