@@ -48,9 +48,13 @@ def token(scope: object) -> Token | None:
     return known
 
 
+MOST_TOKENS = 50_000  # more than a large file has
+
+
 def forget_scopes() -> None:
-    """Drop what scopes stand for, so that the analysis of many files does not keep them all; tokens stay unique."""
-    _TOKENS.clear()
+    """Between two files: drop what scopes stand for where they have become many. Tokens stay unique."""
+    if len(_TOKENS) > MOST_TOKENS:
+        _TOKENS.clear()
 
 
 @dataclass(frozen=True, slots=True)
