@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from itertools import count
 from math import prod
+
+from shapelint.spelling import derived_name, spell
+from shapelint.tokens import token
 
 
 class Truth(Enum):
@@ -28,33 +30,6 @@ class Origin(Enum):
     ANONYMOUS = "anonymous"  # not known, but equal to itself
 
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python function
-
-
-class Token(int):
-    """Stands for a scope; equal scopes have one token. Scopes nest without bound, numbers do not."""
-
-
-_TOKENS: dict[object, Token] = {}
-_next_token = count(1)
-
-
-def token(scope: object) -> Token | None:
-    """The token of a scope, in the order in which scopes are met, alike in every run."""
-    if scope is None or isinstance(scope, Token):
-        return scope
-    known = _TOKENS.get(scope)
-    if known is None:
-        known = _TOKENS[scope] = Token(next(_next_token))
-    return known
-
-
-MOST_TOKENS = 50_000  # more than a large file has
-
-
-def forget_scopes() -> None:
-    """Between two files: drop what scopes stand for where they have become many. Tokens stay unique."""
-    if len(_TOKENS) > MOST_TOKENS:
-        _TOKENS.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +141,7 @@ class Dim:
         return as_dim(other) - self
 
     def __str__(self) -> str:
-        return " ".join(_spell(self.terms)) or "0"
+        return " ".join(spell(self.terms)) or "0"
 
     __repr__ = __str__
 
@@ -219,7 +194,7 @@ def derive(function: str, *operands: Dim) -> Dim:
     if function in {"max", "min"}:
         operands = tuple(sorted(operands, key=_dim_key))
     derivation = Derivation(function, operands)
-    return as_dim(Symbol(_derived_name(derivation), _common_origin(operands), None, derivation))
+    return as_dim(Symbol(derived_name(derivation), _common_origin(operands), None, derivation))
 
 
 def broadcast_size(a: Dim, b: Dim) -> Dim:
@@ -405,38 +380,3 @@ def _common_origin(operands: Iterable[Dim]) -> Origin:
         if origin in origins:
             return origin
     return Origin.SIZE
-
-
-MOST_NAMED = 60  # characters; what is longer helps nobody
-
-
-def _derived_name(derivation: Derivation) -> str:
-    name = _spelled(derivation)
-    return name if len(name) <= MOST_NAMED else f"{derivation.function}(...)"
-
-
-def _spelled(derivation: Derivation) -> str:
-    function, operands = derivation.function, derivation.operands
-    if function in {"//", "%", "**"}:
-        left, right = (f"({o})" if len(o.terms) > 1 else str(o) for o in operands)
-        return f"{left} {function} {right}" if function != "**" else f"{left}**{right}"
-    if function == "slice":
-        start, stop, _, length = operands
-        return f"len({length}[{start}:{stop}])"
-    return f"{function}({', '.join(map(str, operands))})"
-
-
-def _spell(terms: tuple[tuple[Monomial, int], ...]) -> Iterable[str]:
-    for position, (monomial, coefficient) in enumerate(terms):
-        sign = "-" if coefficient < 0 else "+"
-        factors = [
-            f"({s.name})" if s.derivation and (len(monomial) > 1 or abs(coefficient) != 1) else s.name for s in monomial
-        ]
-        if abs(coefficient) != 1 or not monomial:
-            factors.insert(0, str(abs(coefficient)))
-        text = "*".join(factors)
-        if position == 0:
-            yield text if sign == "+" else f"-{text}"
-        else:
-            yield sign
-            yield text

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shapelint.dims import Dim, Symbol, as_dim, product, token
+from shapelint.dims import Dim, Symbol, as_dim, product
+from shapelint.tokens import token
 
 if TYPE_CHECKING:
     from shapelint.events import Event

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.dims import forget_scopes
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
 from shapelint.interpreter.classes import typical_instance
@@ -12,6 +11,7 @@ from shapelint.interpreter.frame import Frame, Project, Run, root_scope
 from shapelint.interpreter.functions import evaluate_alone
 from shapelint.interpreter.statements import execute_all
 from shapelint.scopes import Scope
+from shapelint.tokens import forget_scopes
 from shapelint.values import Function
 
 __all__ = ["Project", "interpret"]
