@@ -115,7 +115,15 @@ def cho_solve(x: Value, y: Value) -> Shape:
     """solve with (factor, lower) in place of the matrix."""
     if not isinstance(x, Tuple) or not x.items:
         raise Unknowable("no pair of factor and flag")
-    return solve(x.items[0], y)
+    return batches_solved(x.items[0], y)
+
+
+def batches_solved(x: Value, y: Value) -> Shape:
+    """Like solve; jax.scipy reads a right side of one axis less than the matrices as a batch of vectors."""
+    a, b = tensor(x).shape, tensor(y).shape
+    if a.rank is None or b.rank is None:
+        raise Unknowable("rank not known")
+    return _solved(x, y, vector=b.rank == a.rank - 1)
 
 
 def cholesky_solve(x: Value, y: Value) -> Shape:
@@ -297,6 +305,11 @@ OPS: tuple[Op, ...] = (
         "solve_triangular",
         triangular,
         "torch.linalg.solve_triangular(A: x, B: y, *, upper, left)",
+        dtype="floats",
+    ),
+    _op(
+        "solve_triangular",
+        batches_solved,
         "jax.scipy.linalg.solve_triangular(a, b, trans, lower)",
         dtype="floats",
     ),

@@ -163,9 +163,11 @@ def jax_drawn(shape: Value = Tuple(())) -> Shape:  # noqa: B008
 
 
 def jax_between(shape: Value = Tuple(()), minval: Value = NONE, maxval: Value = NONE) -> Shape:  # noqa: B008
-    """Numbers between bounds, which stretch the shape where they are arrays."""
+    """Numbers between bounds; a scalar by default, which bounds that are arrays may stretch."""
     bounds = [tensor(v).shape for v in (minval, maxval) if isinstance(v, Tensor)]
-    return broadcast_all(sizes(shape, Maker.CREATED), *bounds)
+    if shape == Tuple(()) and any(bound.rank != 0 for bound in bounds):
+        raise Unknowable("stretched or not")
+    return sizes(shape, Maker.CREATED)
 
 
 def ball(d: Value, shape: Value = Tuple(())) -> Shape:  # noqa: B008

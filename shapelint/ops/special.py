@@ -15,6 +15,11 @@ def ordered(n: Value, x: Value) -> Shape:
     return tensor(x).shape
 
 
+def orders(n: Value, x: Value) -> Shape:
+    """polygamma of jax.scipy: orders and arguments broadcast."""
+    return binary(n, x)
+
+
 def multivariate(x: Value, p: Value) -> Shape:
     """mvlgamma: the shape of x."""
     return tensor(x).shape
@@ -56,7 +61,8 @@ OPS: tuple[Op, ...] = (
     *rows(tuple((name, "sp") for name in POLYNOMIALS), binary, "x, y", "floats"),
     *rows(PAIRS, binary, "x, y", "floats"),
     *rows(POWERS, binary, "x, y", "promote", NO_GRAPH),
-    *rows((("polygamma", "torch sp jsp"),), ordered, "n, x", "float"),
+    *rows((("polygamma", "torch sp"),), ordered, "n, x", "float"),
+    Op("polygamma", orders, ("jax.scipy.special.polygamma(n, x)",), Kind.ELEMENTWISE, "floats"),
     Op("polygamma", ordered, ("torch.Tensor.polygamma(x, n)",), Kind.ELEMENTWISE, "float"),
     *rows((("mvlgamma", "torch sp.multigammaln"),), multivariate, "x, p", "float"),
 )

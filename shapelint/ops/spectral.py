@@ -8,7 +8,7 @@ from shapelint.dims import Dim, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
 from shapelint.ops.creation import TORCH, of_floats
-from shapelint.ops.dtypes import is_inexact, magnitude, result_dtype, to_complex, to_real
+from shapelint.ops.dtypes import element_dtype, is_inexact, magnitude, result_dtype, to_complex, to_real
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
@@ -103,10 +103,15 @@ def _lengths(value: Value) -> tuple[Value, ...]:
 def real_spectrum(bound: Mapping[str, Value], library: str | None) -> str | None:
     """At least float32, and the default of the library for whole numbers."""
     name = magnitude(result_dtype("quotient", {"x": bound["x"]}, library))
-    return "float32" if name in {"float16", "bfloat16"} and library in {"numpy", "jax"} else name
+    if name == "float16" and library == "numpy":
+        return None  # some keep it, some do not
+    return "float32" if name in {"float16", "bfloat16"} and library == "jax" else name
 
 
 def complex_spectrum(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """Complex numbers of at least two float32."""
+    if library == "numpy" and element_dtype(bound["x"], library) == "float16":
+        return "complex64"
     return to_complex({"x": Tensor(dtype=real_spectrum(bound, library))}, library)
 
 
