@@ -119,11 +119,17 @@ def cho_solve(x: Value, y: Value) -> Shape:
 
 
 def batches_solved(x: Value, y: Value) -> Shape:
-    """Like solve; jax.scipy reads a right side of one axis less than the matrices as a batch of vectors."""
+    """Like solve; jax.scipy reads a right side of the matrices' sizes without the last as a batch of vectors."""
     a, b = tensor(x).shape, tensor(y).shape
     if a.rank is None or b.rank is None:
         raise Unknowable("rank not known")
-    return _solved(x, y, vector=b.rank == a.rank - 1)
+    if b.rank != a.rank - 1 or b.rank == 1:
+        return solve(x, y)
+    if any(map(never_equal, b.sizes, a.sizes[:-1])):
+        return _solved(x, y, vector=False)
+    if b.sizes != a.sizes[:-1]:
+        raise Unknowable("vectors, or columns of a matrix")
+    return _solved(x, y, vector=True)
 
 
 def cholesky_solve(x: Value, y: Value) -> Shape:
