@@ -31,17 +31,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from shapelint.events import Event, Kind, Operation
-from shapelint.evidence import clue, name_of, tensors_of
+from shapelint.events import Event, Operation
+from shapelint.evidence import broadcasts, clue, name_of, tensors_of
 from shapelint.lineups import Table, is_meant, table_of
 from shapelint.rule import Report
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in events:
-        if not isinstance(event, Operation) or event.problem is not None:
-            continue
-        if event.kind is not Kind.ELEMENTWISE and event.name != "masked_select":
+        if not isinstance(event, Operation) or event.problem is not None or not broadcasts(event):
             continue
         tables = filter(None, (table_of(a, b) for a, b in combinations(tensors_of(event), 2)))
         table = next((table for table in tables if not is_meant(event, table)), None)

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Kind, Operation
+from shapelint.events import Event, Operation
 from shapelint.evidence import (
+    broadcasts,
     elementwise_sources,
     identity,
     is_misplaced,
@@ -42,7 +43,7 @@ from shapelint.values import Tensor, Unknown, Value
 def check(events: Sequence[Event]) -> Iterator[Report]:
     ranks, by_label = least_ranks(events), works_by_label(events)
     for event in events:
-        if not isinstance(event, Operation) or event.kind is not Kind.ELEMENTWISE or event.problem is not None:
+        if not isinstance(event, Operation) or event.problem is not None or not broadcasts(event):
             continue
         operands = [value for value in event.values if isinstance(value, Tensor | Unknown)]
         for reduced in operands:

@@ -58,6 +58,11 @@ def tensors_of(event: Operation) -> tuple[Tensor, ...]:
     return (*tensors_in(held), *event.operands)
 
 
+def broadcasts(event: Operation) -> bool:
+    """Whether an operation stretches its operands to one shape. torch.equal says False of two shapes instead."""
+    return event.name == "masked_select" or (event.kind is Kind.ELEMENTWISE and event.name != "equal")
+
+
 def feeds(value: Value) -> tuple[Value, ...]:
     """The values that `value` was computed from element by element, so that its axes stand where theirs do.
 

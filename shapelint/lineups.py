@@ -10,6 +10,7 @@ from shapelint.dims import Dim, Origin, Symbol
 from shapelint.events import Entered, Event, Input, Kind, Left, Operation
 from shapelint.evidence import (
     axes_of,
+    broadcasts,
     elementwise_sources,
     feeds,
     identity,
@@ -124,7 +125,7 @@ def faced(event: Operation) -> Iterator[Facing]:
     """The axes that an operation lines up: by broadcasting, by joining, or because it sums over both."""
     for first, second in combinations(tensors_of(event), 2):
         match event.kind:
-            case Kind.ELEMENTWISE | Kind.LOSS if event.kind is Kind.ELEMENTWISE or event.name.endswith("_loss"):
+            case Kind.ELEMENTWISE | Kind.LOSS if broadcasts(event) or event.name.endswith("_loss"):
                 pairs = [(pair.left, pair.right) for pair in line_up(first.shape, second.shape).pairs]
             case Kind.CONTRACTION if event.name == "matmul":
                 pairs = [(first.shape.axis(-1), second.shape.axis(-2 if second.shape.rank != 1 else -1))]
