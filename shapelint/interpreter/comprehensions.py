@@ -61,13 +61,16 @@ def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
 
 
 def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:
+    """What `for` gets from an object: from its iterator, or by index."""
     from shapelint.interpreter.functions import call_method
 
-    for name in ("__iter__", "__getitem__"):
-        if value.cls.lookup(name) is not None:
-            args = () if name == "__iter__" else (Int(anonymous(frame.place(node), "i")),)
-            found = call_method(frame, value, name, Arguments(args), node)
-            return item(frame, found, node) if name == "__iter__" else found
+    if value.cls.lookup("__iter__") is not None:
+        iterator = call_method(frame, value, "__iter__", Arguments(), node)
+        if isinstance(iterator, Instance):  # often the object itself
+            return call_method(frame, iterator, "__next__", Arguments(), node)
+        return item(frame, iterator, node)
+    if value.cls.lookup("__getitem__") is not None:
+        return call_method(frame, value, "__getitem__", Arguments((Int(anonymous(frame.place(node), "i")),)), node)
     return UNKNOWN
 
 

@@ -12,7 +12,7 @@ from shapelint.scopes import Scope, named
 from shapelint.values import UNKNOWN, Deferred, Library, Namespace, Value
 
 LIBRARIES = frozenset({"torch", "numpy", "jax", "einops", "jaxtyping", "beartype", "typing", "math", "functools"})
-MOST_NESTED = 20  # imports inside one another that are followed
+MOST_NESTED = 10  # imports inside one another that are followed
 MOST_MODULES = 400  # whose names are kept for other files that import them
 
 

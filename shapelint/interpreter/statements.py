@@ -113,8 +113,7 @@ def loops_over(frame: Frame, node: cst.For) -> None:
             if not frame.alive:
                 break
     else:
-        item = comprehensions.item(frame, iterable, node.iter)
-        repeat(frame, node, lambda: assign(frame, node.target, item))
+        repeat(frame, node, lambda: assign(frame, node.target, comprehensions.item(frame, iterable, node.iter)))
     frame.breaks = outer
     if node.orelse is not None and frame.alive:
         execute_block(frame, node.orelse.body)
@@ -129,10 +128,12 @@ def loops_while(frame: Frame, node: cst.While) -> None:
 
 def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], at_least_once: bool = False) -> None:
     """The body of a loop, once from the state before, and again from what all rounds have in common."""
-    before = frame.snapshot()
+    before, key = frame.snapshot(), frame.key
     frame.branch_depth += 1
-    for _ in range(MOST_PASSES if frame.branch_depth <= 2 else 1):
+    for number in range(MOST_PASSES if frame.branch_depth <= 2 else 1):
         entry = frame.snapshot()
+        if number:
+            frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
         begin()
         if frame.alive:
             execute_block(frame, node.body)
@@ -141,6 +142,7 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         if not frame.alive or settled(entry, frame.snapshot()):
             break
     frame.branch_depth -= 1
+    frame.key = key
     if not frame.alive:
         frame.restore(Path(before.names, before.facts, False))
 
