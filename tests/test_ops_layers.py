@@ -472,7 +472,11 @@ def test_module_as_torch(name: str, info: Any) -> None:
         module = info.module_cls(*built.args, **built.kwargs).train()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = module(*called.args, **called.kwargs)
+            try:
+                result = module(*called.args, **called.kwargs)
+            except RuntimeError:  # FractionalMaxPool's samples are float64 only: what torch refuses says nothing
+                assert "FractionalMaxPool" in name
+                continue
         assert not contradicts(result, inferred), (built, called)
 
 
