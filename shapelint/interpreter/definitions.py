@@ -113,13 +113,11 @@ def declare(
 def resolved_decorators(frame: Frame, node: cst.FunctionDef | cst.ClassDef) -> Iterator[Decorator]:
     for decorator in node.decorators:
         inner = decorator.decorator
-        called = isinstance(inner, cst.Call)
         callee = quietly(frame, inner.func if isinstance(inner, cst.Call) else inner)
         name = callee.name if isinstance(callee, Library) else ""
         keywords = None
         if isinstance(inner, cst.Call):
             keywords = {a.keyword.value: quietly(frame, a.value) for a in inner.args if a.keyword is not None}
-        del called
         yield Decorator(name, frame.site(decorator), keywords)
 
 

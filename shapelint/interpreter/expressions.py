@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from shapelint.dims import Truth, as_dim, compare
+from shapelint.dims import as_dim
 from shapelint.interpreter import attributes, calls, comprehensions, conditions, operators, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
@@ -264,11 +264,6 @@ def starred(frame: Frame, node: cst.StarredElement) -> Value:
 def slice_bounds(frame: Frame, node: cst.Slice) -> Value:
     bounds = (evaluate(frame, part) if part is not None else NONE for part in (node.lower, node.upper, node.step))
     return Slice(*bounds)
-
-
-def same_size(a: Value, b: Value) -> Truth:
-    """How two ints compare; undecided where one of them is not an int."""
-    return compare(a.dim, b.dim) if isinstance(a, Int) and isinstance(b, Int) else Truth.UNDECIDED
 
 
 EVALUATORS: dict[type[cst.CSTNode], Evaluator] = {
