@@ -6,12 +6,11 @@ for the event that took it from the graph. What is called and unknown counts as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import TypeVar
 
 from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Stored
+from shapelint.index import once_per_file
 from shapelint.registration import WEIGHTED_LAYERS, steps
 from shapelint.values import (
     NONE,
@@ -80,22 +79,6 @@ class Hold:
 
 
 LOOSE = Hold()
-
-
-Found = TypeVar("Found")
-
-
-def once_per_file(find: Callable[[Sequence[Event]], Iterator[Found]]) -> Callable[[Sequence[Event]], tuple[Found, ...]]:
-    """What several rules ask of the same events is found once; the events of the last file are kept."""
-    last: list[tuple[Sequence[Event], tuple[Found, ...]]] = []
-
-    @wraps(find)
-    def found(events: Sequence[Event]) -> tuple[Found, ...]:
-        if not last or last[0][0] is not events:
-            last[:] = [(events, tuple(find(events)))]
-        return last[0][1]
-
-    return found
 
 
 @dataclass(slots=True)

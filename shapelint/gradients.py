@@ -14,11 +14,11 @@ from shapelint.dataflow import (
     flow_of,
     is_flat,
     is_without_gradients,
-    once_per_file,
     rebuilds,
     source_of,
 )
 from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Returned, ancestors
+from shapelint.index import once_per_file
 from shapelint.registration import is_module, is_parameter, steps
 from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
 

@@ -23,7 +23,7 @@ ORDER = (
     {"ops"},
     {"scopes"},
     {"interpreter"},
-    {"rule"},
+    {"rule", "index"},
     {"evidence", "inert", "registration"},
     {"lineups"},
     {"dataflow"},
@@ -36,7 +36,7 @@ ORDER = (
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-SHARED_BY_RULES = {"evidence", "lineups", "inert", "dataflow", "gradients", "registration"}
+SHARED_BY_RULES = {"index", "evidence", "lineups", "inert", "dataflow", "gradients", "registration"}
 FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 

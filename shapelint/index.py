@@ -1,0 +1,44 @@
+"""What several rules ask of the same events, found once a file: operations by name, and any generator of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import wraps
+from heapq import merge
+from typing import TypeVar
+
+from shapelint.events import Event, Operation
+
+Found = TypeVar("Found")
+Places = Mapping[str, Sequence[int]]
+
+
+def once_per_file(find: Callable[[Sequence[Event]], Iterator[Found]]) -> Callable[[Sequence[Event]], tuple[Found, ...]]:
+    """What several rules ask of the same events is found once; the events of the last file are kept."""
+    last: list[tuple[Sequence[Event], tuple[Found, ...]]] = []
+
+    @wraps(find)
+    def found(events: Sequence[Event]) -> tuple[Found, ...]:
+        if not last or last[0][0] is not events:
+            last[:] = [(events, tuple(find(events)))]
+        return last[0][1]
+
+    return found
+
+
+@once_per_file
+def _places(events: Sequence[Event]) -> Iterator[Places]:
+    places: dict[str, list[int]] = {}
+    for index, event in enumerate(events):
+        if type(event) is Operation:
+            places.setdefault(event.name, []).append(index)
+    yield places
+
+
+def operations(events: Sequence[Event], names: Collection[str]) -> Iterator[Operation]:
+    """The operations of these canonical names, in execution order; cheap where a file has none."""
+    places = _places(events)[0]
+    for index in merge(*(places[name] for name in names if name in places)):
+        event = events[index]
+        assert isinstance(event, Operation)
+        yield event
