@@ -10,12 +10,12 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
 from typing import TypeAlias
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, axis, derive, divide, size
+from shapelint.record import record
 from shapelint.values import Axis, Maker, Run, Shape
 
 
@@ -23,7 +23,7 @@ class AnnotationError(ValueError):
     """The string is none of the dialect; jaxtyping refuses to build the annotation."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Named:
     """`n`, `#n`, `?n`, or `{self.dim}`: a value that the author inserts; it is named by its text, braces included."""
 
@@ -32,7 +32,7 @@ class Named:
     broadcastable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fixed:
     """`3`, `#3`, `rgb=3`."""
 
@@ -41,7 +41,7 @@ class Fixed:
     broadcastable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Formula:
     """`n+1`, `(h//2)`, `2*{d}`."""
 
@@ -50,14 +50,14 @@ class Formula:
     broadcastable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Anonymous:
     """`_`, `_n`: any size, never bound."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Variadic:
     """`...`, `*_` (no name), `*n`, `*#n`: any number of axes."""
 
@@ -69,7 +69,7 @@ class Variadic:
 AxisPattern: TypeAlias = Named | Fixed | Formula | Anonymous
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Pattern:
     """Axes in order; without a variadic every axis stands in `prefix`."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Stored
 from shapelint.index import once_per_file
+from shapelint.record import record
 from shapelint.registration import WEIGHTED_LAYERS, steps
 from shapelint.values import (
     NONE,
@@ -50,7 +51,7 @@ NO_GRAD = frozenset({"no_grad", "inference_mode"})
 MOST_DEPTH = 400
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Cut:
     """Where a value left the graph: the event, and what would have trained through it."""
 
@@ -66,7 +67,7 @@ class Cut:
         return isinstance(self.event, Operation) and is_flat(self.event)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Hold:
     """What a value is attached to; and where it was cut, if it is attached to nothing."""
 

@@ -6,11 +6,12 @@ A size is at least 1. Two sizes are the same, different, or undecided; only the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 from math import prod
 
+from shapelint.record import record
 from shapelint.spelling import derived_name, spell
 from shapelint.tokens import token
 
@@ -32,7 +33,7 @@ class Origin(Enum):
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python function
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Symbol:
     """One unknown size. `scope` tells apart equal names of different functions, tensors or classes.
 
@@ -55,7 +56,7 @@ class Symbol:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Derivation:
     """`function` applied to `operands`; FUNCTIONS has what it computes."""
 
@@ -76,7 +77,7 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
 Monomial = tuple[Symbol, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Dim:
     """A size in canonical form: the sum of `coefficient * monomial`, sorted, without zero terms."""
 

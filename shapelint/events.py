@@ -7,11 +7,12 @@ its operands. Rules look back along it with `ancestors`, and forward by keeping 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+from shapelint.record import record
 from shapelint.shapes import Broadcast, line_up
 from shapelint.values import (
     Dict,
@@ -67,7 +68,7 @@ class Site(NamedTuple):
         return " ".join(str(self.module.code_for_node(self.node)).split())
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False, slots=False)
 class Operation:
     """A call of a library operation, or an operator.
 
@@ -115,7 +116,7 @@ class Operation:
         return fallback
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Input:
     """A value enters: a parameter, an attribute or a global that nothing is known of but its annotation."""
 
@@ -130,7 +131,7 @@ class Input:
         return () if self.source is None else (self.source,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Call:
     """A call of something that is no library operation: a project's function, an unknown callee, an instance.
 
@@ -149,7 +150,7 @@ class Call:
         return (*self.args, *(value for _, value in self.kwargs), self.callee, self.result)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Joined:
     """Paths meet: the value is one of these."""
 
@@ -161,7 +162,7 @@ class Joined:
         return self.options
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Meeting:
     """A value meets a jaxtyping annotation: at a return, a call's argument, or an assignment.
 
@@ -181,7 +182,7 @@ class Meeting:
         return (self.value,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Stored:
     """A value becomes an attribute, or enters a container that is one: self.layers = [...], self.heads[k] = ..."""
 
@@ -197,7 +198,7 @@ class Stored:
         return (self.value,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Entered:
     """The evaluation of a function begins. `owner` is self for methods, `at_call` whether a caller gave the values."""
 
@@ -208,7 +209,7 @@ class Entered:
     values: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Returned:
     """A function returns a value (one event for each return statement reached)."""
 
@@ -221,7 +222,7 @@ class Returned:
         return (self.value,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Left:
     """The evaluation of a function ends; `result` joins all its returns."""
 
@@ -231,7 +232,7 @@ class Left:
     values: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Region:
     """A context is entered or left: no_grad, autocast, inference_mode, enable_grad."""
 
@@ -242,7 +243,7 @@ class Region:
     values: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Decorator:
     """A decorator as resolved: canonical name ("jaxtyping.jaxtyped"), keywords by name, None for a bare one."""
 
@@ -251,17 +252,18 @@ class Decorator:
     keywords: Mapping[str, Value] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Annotation:
     """A jaxtyping annotation as written: where, of what, and its shape string."""
 
     name: str  # parameter, variable, or "return"
     dtype: str  # "Float"
     text: str  # "b t d"
-    site: Site  # the annotation's subscript
+    site: Site  # the annotation's subscript; all of it where it is quoted
+    place: str = "parameter"  # or "return", "variable", "field"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Declared:
     """A function or class definition was met, with its decorators (outermost first) and annotations.
 
@@ -276,10 +278,11 @@ class Declared:
     bases: frozenset[str] = frozenset()
     future_annotations: bool = False
     constants: frozenset[str] = frozenset()  # names of the module's constants (HIDDEN = 64)
+    has_return: bool = False  # the return value is annotated, with a shape or any other type
     values: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Item:
     """One element of a tuple that another event made: the values of `x.max(1)`."""
 

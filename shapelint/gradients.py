@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from shapelint.dataflow import (
     LINEAR,
@@ -19,6 +18,7 @@ from shapelint.dataflow import (
 )
 from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Returned, ancestors
 from shapelint.index import once_per_file
+from shapelint.record import record
 from shapelint.registration import is_module, is_parameter, steps
 from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
 
@@ -41,7 +41,7 @@ def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
                 yield value, event, False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DeadTerm:
     """A part of a loss that trains nothing because of `cut`, while `alive` does train something."""
 

@@ -6,13 +6,14 @@ Annotations are evaluated as any expression is; `subscript_hint` and `union_hint
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TypeAlias
 
 from shapelint.annotations import AnnotationError, Pattern, parse, to_shape
 from shapelint.dims import size
 from shapelint.joins import join
+from shapelint.record import record
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -32,7 +33,7 @@ from shapelint.values import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ArrayHint:
     """`Float[Tensor, "b n"]`; `text` is None for a bare `Tensor`, `library` where any will do."""
 
@@ -49,28 +50,28 @@ class ArrayHint:
             return None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ScalarHint:
     """int, float, bool, str, complex or bytes."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class NoneHint: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class UnionHint:
     options: tuple[TypeHint, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TupleHint:
     items: tuple[TypeHint, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SequenceHint:
     """Any number of items: list[X], Sequence[X], tuple[X, ...]."""
 
@@ -78,19 +79,19 @@ class SequenceHint:
     kind: str = "list"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DictHint:
     value: TypeHint
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class InstanceHint:
     """An object of a class of the linted code."""
 
     cls: Class
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class AnyHint:
     """A type that says nothing here."""
 

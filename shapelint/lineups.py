@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import combinations, product
 
 from shapelint.dims import Dim, Origin, Symbol
@@ -18,6 +17,7 @@ from shapelint.evidence import (
     maker_event,
     tensors_of,
 )
+from shapelint.record import record
 from shapelint.shapes import line_up
 from shapelint.values import Axis, Function, Maker, Shape, Tensor, Value
 
@@ -25,7 +25,7 @@ PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Table:
     """Two operands that stretch each other along one size: a column (n, 1) and a vector (n,) become (n, n).
 
@@ -111,7 +111,7 @@ def mismatched_loss(event: Event) -> Table | None:
     return None if table is None or (table.is_explicit and table.maker is Maker.INSERTED) else table
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Facing:
     """Two axes of two operands that must have one size."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, substitute
 from shapelint.joins import join
+from shapelint.record import record
 from shapelint.values import UNKNOWN, Deferred, Value
 
 
@@ -48,7 +49,7 @@ def named(names: dict[str, Value], name: str) -> Value | None:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Path:
     """The state of one path: bindings of the innermost scope, facts on sizes, and whether it goes on."""
 

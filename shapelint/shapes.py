@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from itertools import zip_longest
 
 from shapelint.dims import ONE, Dim, Origin, Truth, anonymous, broadcast_size, compare, differs_by_default
+from shapelint.record import record
 from shapelint.values import Axis, Run, Shape
 
 
@@ -20,7 +20,7 @@ def never_equal(a: Dim, b: Dim) -> bool:
     return compare(a, b) is Truth.DIFFERENT or differs_by_default(a, b)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Pair:
     """Two axes lined up from the right; None where an operand certainly has no axis there."""
 
@@ -55,7 +55,7 @@ class Pair:
         return right if left.size == ONE else Axis(broadcast_size(left.size, right.size))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Broadcast:
     """Two shapes lined up from the right; `pairs` are the lined-up axes, the last one rightmost."""
 

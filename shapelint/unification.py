@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from itertools import chain, count
 from typing import TypeAlias
@@ -25,6 +25,7 @@ from shapelint.hints import (
     TypeHint,
     UnionHint,
 )
+from shapelint.record import record
 from shapelint.shapes import broadcast
 from shapelint.values import Axis, Const, Dict, Float, Instance, Int, Many, Run, Shape, Tensor, Tuple, Union, Value
 
@@ -44,7 +45,7 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
     return Verdict.SATISFIED
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class BoundRun:
     """The axes that `*n` stood for; broadcastable if only `*#n` has been met."""
 
@@ -52,7 +53,7 @@ class BoundRun:
     broadcastable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Bindings:
     """What the names of one function's annotations have been bound to."""
 
@@ -63,7 +64,7 @@ class Bindings:
 UNBOUND = Bindings()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Match:
     """The verdict, what the names are bound to from now on, and for a contradiction the reason in plain words."""
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shapelint.dims import Dim, Symbol, as_dim, product
+from shapelint.record import record
 from shapelint.tokens import token
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Maker(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Axis:
     """A size, the sizes it runs over in row-major order (empty: it is one piece), and who made a 1."""
 
@@ -50,7 +51,7 @@ class Axis:
         return self.factors or (self.size,)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Run:
     """A run of axes of unknown number; equal only to itself. `*batch` of one function is one run."""
 
@@ -64,7 +65,7 @@ class Run:
         return f"*{self.name}" if self.name else "..."
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Shape:
     """Axes in order, with at most one run of unknown axes between `head` and `tail`.
 
@@ -126,7 +127,7 @@ class GraphState(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Graph:
     state: GraphState = GraphState.UNKNOWN
     origins: frozenset[object] = frozenset()  # modules, parameters, callees
@@ -136,7 +137,7 @@ class Graph:
 UNTRACKED = Graph()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Tensor:
     """An array of torch, numpy or jax. `library` is None where only its use tells that it is one."""
 
@@ -150,7 +151,7 @@ class Tensor:
         return str(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Int:
     """A Python integer (or a size), as a polynomial."""
 
@@ -159,7 +160,7 @@ class Int:
     made_by: Event | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Float:
     """A Python float, known or not."""
 
@@ -168,7 +169,7 @@ class Float:
     made_by: Event | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Const:
     """A Python constant that is neither int nor float: str, bytes, None, True, False, Ellipsis.
 
@@ -178,14 +179,14 @@ class Const:
     value: str | bytes | bool | complex | Any | None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Slice:
     start: Value
     stop: Value
     step: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Tuple:
     """A tuple or list whose elements are known one by one. `kind`: "tuple", "list", or a named tuple's name."""
 
@@ -195,7 +196,7 @@ class Tuple:
     made_by: Event | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Many:
     """A sequence or iterable of `length` values that are all like `item`."""
 
@@ -205,7 +206,7 @@ class Many:
     made_by: Event | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Dict:
     """A dict; `items` are its constant keys, `other` is like every value whose key is not constant."""
 
@@ -218,14 +219,14 @@ class Dict:
         return next((value for k, value in self.items if k == key), self.other)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Library:
     """A module, class or function of a library, by canonical dotted name: torch.nn.Linear."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Layer:
     """An object of a library class that is called later: nn.Linear(64, 1), nn.MSELoss(), nn.LSTM(...)."""
 
@@ -234,7 +235,7 @@ class Layer:
     made_by: Event | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Method:
     """A method of a value, not called yet: `x.mean`, `self.encode`."""
 
@@ -243,7 +244,7 @@ class Method:
     function: Value | None = None  # the project's function, for instances
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Partial:
     """functools.partial, or a decorated callable with arguments in hand."""
 
@@ -313,28 +314,28 @@ class Namespace:
     names: dict[str, Value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Deferred:
     """An import that nobody asked for yet; `load` follows it. It never leaves a scope: see `scopes.named`."""
 
     load: Callable[[], Value]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Hint:
     """A type as annotations name it: what `Float[Tensor, "b n"]` evaluates to. `type` is a hints.TypeHint."""
 
     type: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Union:
     """One of at most four values."""
 
     options: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Unknown:
     """Nothing is known, except: if it is an integer it is `dim`, and which graph it may hang on."""
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 # Each room may import itself and what stands on an earlier line. `shapelint` itself is the version and a lazy door.
 ORDER = (
-    {"finding", "tokens", "spelling"},
+    {"finding", "tokens", "spelling", "record"},
     {"dims"},
     {"values"},
     {"shapes", "joins"},
@@ -37,7 +37,7 @@ ORDER = (
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {"index", "evidence", "lineups", "inert", "dataflow", "gradients", "registration"}
-FOR_RULES = {"finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
+FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 
 def rooms_imported(path: Path) -> Iterator[tuple[str, int]]:

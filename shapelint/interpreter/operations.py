@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, product
 
 import libcst as cst
@@ -13,6 +13,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
+from shapelint.record import record
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -41,7 +42,7 @@ TENSOR_KINDS = frozenset({Kind.ELEMENTWISE, Kind.RESHAPE, Kind.CONTRACTION, Kind
 SEVERED = frozenset({GraphState.CUT, GraphState.NUMBER})
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Arguments:
     """The arguments of a call: values, and where they stand in the source."""
 

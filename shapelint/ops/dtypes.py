@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from itertools import product
 
 from shapelint.ops.op import DtypeRule
+from shapelint.record import record
 from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Value, tensors_in
 
 LIBRARIES = ("torch", "numpy", "jax")
@@ -31,7 +31,7 @@ NAMES: Mapping[str, str] = {
 TORCH_NAMES: Mapping[str, str] = {"float": "float32", "int": "int32"}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Dtype:
     """`bits` is 0 for a class: some float. bfloat is a kind of its own, so that float16 is another one."""
 
@@ -105,7 +105,7 @@ def _text(dtype: Dtype | None) -> str | None:
     return None if dtype is None else str(dtype)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Operand:
     dtype: Dtype | None
     weak: bool = False  # a Python number

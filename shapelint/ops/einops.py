@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, product
 from shapelint.events import Kind
@@ -13,6 +12,7 @@ from shapelint.ops.equations import ELLIPSIS, contracted
 from shapelint.ops.op import Op, ShapeError, Unknowable, size_or_any, tensor
 from shapelint.ops.reshaping import FREE, merged, regrouped, target_sizes
 from shapelint.ops.runs import ends, joined, with_rank
+from shapelint.record import record
 from shapelint.shapes import never_equal
 from shapelint.values import Axis, Const, Dict, Int, Maker, Shape, Tuple, Value
 
@@ -21,7 +21,7 @@ BARE: Group = ("...",)  # an ellipsis as axes of its own; in parentheses it is E
 TOKEN = re.compile(r"\s*(\(|\)|\.\.\.|…|\w+|\S)")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Side:
     """One side of a pattern, an axis a group."""
 
@@ -87,7 +87,7 @@ def _given(sizes: Mapping[str, Value], *sides: Side) -> dict[str, Dim]:
     return {name: size_or_any(value) for name, value in sizes.items()} | numbers
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Bound:
     """What the left side of a pattern says of a shape: axes by name, and what the ellipsis stands for."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent
@@ -11,6 +10,7 @@ from shapelint.events import Kind
 from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, tensor
 from shapelint.ops.runs import ends, joined
 from shapelint.ops.slices import slice_size
+from shapelint.record import record
 from shapelint.shapes import line_up, never_equal
 from shapelint.values import (
     FALSE,
@@ -38,17 +38,17 @@ KIND = Kind.INDEXING
 # One item of an index, with what it makes of the axes it consumes.
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class New:
     """None: a new axis."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Rest:
     """Ellipsis: the axes that no other item is for."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Range:
     """A slice of one axis."""
 
@@ -57,14 +57,14 @@ class Range:
     step: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Pick:
     """An integer: its axis is gone."""
 
     at: Dim | None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Array:
     """An array of integers, or a mask over `consumes` axes."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TypeAlias
 
 from shapelint.dims import Dim, Truth, anonymous, as_dim, compare
 from shapelint.events import Kind
+from shapelint.record import record
 from shapelint.values import (
     Axis,
     Const,
@@ -60,7 +61,7 @@ class GraphEffect(Enum):
 DtypeRule: TypeAlias = "str | Callable[[Mapping[str, Value], str | None], str | None]"
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Part:
     """A result that departs from its op's row: the indices of `max(dim)` are an index without a graph."""
 
@@ -69,7 +70,7 @@ class Part:
     graph: GraphEffect | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Named:
     """A named tuple of results, `values, indices = x.max(dim)`; it is called as the op where `kind` is empty."""
 
@@ -77,7 +78,7 @@ class Named:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Op:
     """One operation under all its spellings.
 
@@ -139,7 +140,7 @@ SYNONYMS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Spelling:
     """One library signature: parameter names in canonical form, in order."""
 
