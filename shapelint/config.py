@@ -52,6 +52,10 @@ class Config:
         unwanted = _longest(ignore, rule)
         return unwanted is None or wanted > unwanted
 
+    def names(self, rule: Rule) -> bool:
+        """Whether a rule is asked for by its code, not only on by default."""
+        return any(_covers(code, rule) for code in (*self.select, *self.extend_select))
+
     def excludes(self, path: str) -> bool:
         """Whether a file or directory (with a slash at its end) is excluded by a pattern."""
         inside = self.relative(path) if self.exclude else None

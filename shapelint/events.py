@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from shapelint.record import record
 from shapelint.shapes import Broadcast, line_up
 from shapelint.values import (
+    Class,
     Dict,
     Float,
     Function,
@@ -279,6 +280,7 @@ class Declared:
     future_annotations: bool = False
     constants: frozenset[str] = frozenset()  # names of the module's constants (HIDDEN = 64)
     has_return: bool = False  # the return value is annotated, with a shape or any other type
+    cls: Class | None = None  # for classes: what was defined
     values: tuple[Value, ...] = ()
 
 

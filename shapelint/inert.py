@@ -20,6 +20,17 @@ DTYPES = frozenset(
 TOKEN = re.compile(r"(?:\{[^{}]*\}|\S)+")
 MODIFIERS = re.compile(r"^[*#?]*(?:\w+=(?=.))?[*#?]*")
 
+IMPORT_HOOKS = frozenset({"jaxtyping.install_import_hook", "beartype.claw.beartype_this_package"})
+
+
+def is_checked(event: Declared) -> bool:
+    """Whether a decorator holds the annotations of a function against its arguments."""
+    for index, decorator in enumerate(event.decorators):
+        if decorator.name == JAXTYPED:
+            given = (decorator.keywords or {}).get("typechecker", NONE) != NONE
+            return given or any(below.name in CHECKERS for below in event.decorators[index + 1 :])
+    return False
+
 
 def inert_decorator(event: Declared) -> Iterator[tuple[Decorator, str]]:
     """Decorators that look as if they checked the annotations, and why they do not."""
@@ -137,14 +148,9 @@ def _names(annotation: Annotation) -> list[str]:
 
 
 def _repeated(event: Declared) -> str | None:
-    """A name that several parameters share."""
-    counts = Counter(name for a in event.annotations if _is_checked(a) for name in set(_names(a)))
+    """A name that parameters and the return value share; variables are not checked at all."""
+    counts = Counter(name for a in event.annotations if a.place != "variable" for name in set(_names(a)))
     return next((name for name, count in counts.items() if count > 1), None)
-
-
-def _is_checked(annotation: Annotation) -> bool:
-    """Of the variables of a body nothing is checked; their names hold no dot and are no parameters either."""
-    return "." not in annotation.name
 
 
 def misspelled(event: Declared, annotation: Annotation) -> Iterator[str]:

@@ -10,7 +10,7 @@ from shapelint import source
 from shapelint.config import Config
 from shapelint.events import Event, Site, ancestors
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Step
-from shapelint.rule import Report, Rule
+from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
 
 if TYPE_CHECKING:
@@ -89,7 +89,12 @@ def _lint_module(module: libcst.Module, text: str, filename: str, config: Config
     rules = config.rules(filename)
     events: Sequence[Event] = interpret(module, filename, project)
     failures: list[Failure] = []
-    reports = [found for rule in rules for found in _reports(rule, events, filename, failures)]
+    reports = [
+        (rule, report)
+        for rule in rules
+        for report in _reports(rule, events, filename, failures)
+        if not report.on_request or config.names(rule)
+    ]
     findings = list(_findings(module, filename, _settle(reports, events, module), failures))
     comments = suppressions(text) if findings or config.report_unused_suppressions else ()
     kept, used = silence(findings, comments)
@@ -98,13 +103,10 @@ def _lint_module(module: libcst.Module, text: str, filename: str, config: Config
     return Outcome(tuple(sorted(kept, key=lambda finding: (finding.start, finding.code))), tuple(failures))
 
 
-def _reports(
-    rule: Rule, events: Sequence[Event], filename: str, failures: list[Failure]
-) -> Iterator[tuple[Rule, Report]]:
+def _reports(rule: Rule, events: Sequence[Event], filename: str, failures: list[Failure]) -> Iterator[Report]:
     """What a rule reports, until it fails: then the failure is recorded and the other rules go on."""
     try:
-        for report in rule.check(events):
-            yield rule, report
+        yield from rule.check(events)
     except RecursionError:
         failures.append(Failure(filename, f"too deeply nested for {rule.code} {rule.name}"))
     except Exception as error:
@@ -185,8 +187,15 @@ def _fix(report: Report, module: libcst.Module, places: Places) -> Fix | None:
     """The proposed edits; none unless all of them stand in this file."""
     if not report.fix or not all(r.site.module is module and id(r.site.node) in places for r in report.fix):
         return None
-    edits = tuple(Edit(*places[id(r.site.node)], r.content) for r in report.fix)
-    return Fix(report.fix_message, edits, report.fix_is_safe)
+    edits = tuple(_edit(replacement, module, *places[id(replacement.site.node)]) for replacement in report.fix)
+    return Fix(report.fix_message, edits, report.fix_is_safe, report.fix_imports)
+
+
+def _edit(replacement: Replacement, module: libcst.Module, start: Location, end: Location) -> Edit:
+    if not replacement.is_above:
+        return Edit(start, end, replacement.content)
+    indentation = source.lines(module.code)[start.row - 1][: start.column - 1]
+    return Edit(start, start, f"{replacement.content}{module.default_newline}{indentation}")
 
 
 def _site(report: Report) -> Site:

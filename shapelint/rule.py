@@ -38,10 +38,11 @@ class Clue:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A proposed edit: the source at `site` becomes `content`."""
+    """A proposed edit: the source at `site` becomes `content`, or `content` becomes a line of its own above it."""
 
     site: Site
     content: str
+    is_above: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Report:
     fix: tuple[Replacement, ...] = ()
     fix_message: str = ""
     fix_is_safe: bool = True
+    fix_imports: tuple[str, ...] = ()  # the import statements that the fix needs
+    on_request: bool = False  # only for those who select the rule by its code
 
 
 @dataclass(frozen=True, slots=True)

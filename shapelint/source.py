@@ -181,6 +181,11 @@ def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Locat
     return found
 
 
+def lines(text: str) -> list[str]:
+    """The lines of a text as Python counts them: no other character than a newline ends one."""
+    return _NEWLINE.split(text)
+
+
 def _suite(node: Any) -> Any | None:
     """The indented part of a compound statement."""
     body = getattr(node, "body", None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.events import Annotation, Call, Declared, Decorator
-from shapelint.interpreter import expressions, subscripts, transforms
+from shapelint.interpreter import contracts, expressions, subscripts, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import Frame
@@ -73,7 +73,7 @@ def class_(frame: Frame, node: cst.ClassDef) -> None:
     made = define_class(frame, node)
     frame.scope.names[node.name.value] = made
     if not frame.run.is_import:
-        declare(frame, node, "class", list(fields(frame, node)), made)
+        declare(frame, node, "class", list(variables(frame, node, "field")), made)
 
 
 def type_alias(frame: Frame, node: cst.TypeAlias) -> None:
@@ -106,6 +106,8 @@ def declare(
             bases,
             frame.run.future_annotations,
             frozenset(constants(frame)),
+            isinstance(node, cst.FunctionDef) and node.returns is not None,
+            cls,
         )
     )
 
@@ -113,9 +115,11 @@ def declare(
 def resolved_decorators(frame: Frame, node: cst.FunctionDef | cst.ClassDef) -> Iterator[Decorator]:
     for decorator in node.decorators:
         inner = decorator.decorator
-        callee = quietly(frame, inner.func if isinstance(inner, cst.Call) else inner)
+        callee: Value = quietly(frame, inner.func if isinstance(inner, cst.Call) else inner)
+        keywords: dict[str, Value] | None = None
+        if isinstance(callee, Partial):  # check = jaxtyped(typechecker=beartype)
+            keywords, callee = dict(callee.kwargs), callee.callee
         name = callee.name if isinstance(callee, Library) else ""
-        keywords = None
         if isinstance(inner, cst.Call):
             keywords = {a.keyword.value: quietly(frame, a.value) for a in inner.args if a.keyword is not None}
         yield Decorator(name, frame.site(decorator), keywords)
@@ -125,41 +129,47 @@ def annotations_of(frame: Frame, node: cst.FunctionDef) -> Iterator[Annotation]:
     params = node.params
     for param in (*params.posonly_params, *params.params, *params.kwonly_params):
         if param.annotation is not None:
-            yield from shape_strings(frame, param.name.value, param.annotation.annotation)
+            yield from annotations_in(frame, param.name.value, param.annotation.annotation, "parameter")
     if node.returns is not None:
-        yield from shape_strings(frame, "return", node.returns.annotation)
+        yield from annotations_in(frame, "return", node.returns.annotation, "return")
+    yield from variables(frame, node, "variable")
+
+
+def variables(frame: Frame, node: cst.FunctionDef | cst.ClassDef, place: str) -> Iterator[Annotation]:
+    """What is annotated right in a body: fields of a class, variables of a function."""
     for statement in node.body.body:
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
             if isinstance(part, cst.AnnAssign):
-                yield from shape_strings(frame, subscripts.short_name(part.target), part.annotation.annotation)
+                yield from annotations_in(frame, subscripts.short_name(part.target), part.annotation.annotation, place)
 
 
-def fields(frame: Frame, node: cst.ClassDef) -> Iterator[Annotation]:
-    for statement in node.body.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, cst.AnnAssign):
-                yield from shape_strings(frame, subscripts.short_name(part.target), part.annotation.annotation)
+def annotations_in(frame: Frame, name: str, node: cst.CSTNode, place: str) -> Iterator[Annotation]:
+    for found, dtype, text in shape_strings(frame, node):
+        yield Annotation(name, dtype, text, frame.site(found), place)
 
 
-def shape_strings(frame: Frame, name: str, node: cst.CSTNode) -> Iterator[Annotation]:
-    """The jaxtyping subscripts inside an annotation: Float[Tensor, "b n"], also in unions and tuples."""
+def shape_strings(frame: Frame, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, str, str]]:
+    """The subscripts Float[Tensor, "b n"] inside an annotation: where, dtype and shape.
+
+    What is quoted is parsed on its own and has no place in the file but that of its string.
+    """
     if type(node) is cst.Name or type(node) is cst.Attribute:
         return
     if isinstance(node, cst.SimpleString):
-        try:
-            node = cst.parse_expression(str(node.evaluated_value))
-        except (cst.ParserSyntaxError, ValueError):
-            return
+        parsed = contracts.unquoted(node)
+        if parsed is not node:
+            yield from ((node, dtype, text) for _, dtype, text in shape_strings(frame, parsed))
+        return
     if isinstance(node, cst.Subscript) and len(node.slice) == 2:
         text = node.slice[1].slice
         base = quietly(frame, node.value)
         if isinstance(base, Library) and base.name.startswith(JAXTYPING) and isinstance(text, cst.Index):
             value = quietly(frame, text.value)
             if isinstance(value, Const) and isinstance(value.value, str):
-                yield Annotation(name, base.name.removeprefix(JAXTYPING), value.value, frame.site(node))
+                yield node, base.name.removeprefix(JAXTYPING), value.value
             return
     for part in parts_of_type(node):
-        yield from shape_strings(frame, name, part)
+        yield from shape_strings(frame, part)
 
 
 def parts_of_type(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -58,7 +58,9 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
         subject = arguments.args[0] if arguments.args else None
         if isinstance(subject, (*CALLABLES, Instance, Layer)):
             return subject
-        return Library(name)  # a decorator with options: functools.lru_cache(maxsize=8)
+        if arguments.kwargs and name not in REGIONS:  # a decorator with options: jaxtyped(typechecker=beartype)
+            return Partial(Library(name), (), tuple(arguments.kwargs.items()))
+        return Library(name)
     container = CONTAINERS.get(name)
     return container(frame, arguments, node) if container is not None else None
 
