@@ -15,6 +15,7 @@ ORDER = (
     {"finding", "tokens", "spelling", "record"},
     {"dims"},
     {"values"},
+    {"memory"},
     {"shapes", "joins"},
     {"events"},
     {"annotations", "signatures"},
@@ -25,7 +26,7 @@ ORDER = (
     {"interpreter"},
     {"rule", "index"},
     {"evidence", "inert", "registration"},
-    {"lineups"},
+    {"lineups", "outer"},
     {"dataflow"},
     {"gradients"},
     {"config", "source", "suppressions"},
@@ -36,7 +37,7 @@ ORDER = (
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-SHARED_BY_RULES = {"index", "evidence", "lineups", "inert", "dataflow", "gradients", "registration"}
+SHARED_BY_RULES = {"index", "evidence", "lineups", "outer", "memory", "inert", "dataflow", "gradients", "registration"}
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 

@@ -1,0 +1,119 @@
+"""A table of differences or products is built only to be summed over its last axis.
+
+Reports `((x[:, None] - y[None]) ** 2).sum(-1)` and its like: differences, products, norms and cosine similarities of
+two operands that were stretched against each other, also by `unsqueeze` and `expand`, reduced over an axis that both
+have. Silent where the table is used for something else as well, and where it is small for certain.
+
+Why: (n, m, d) numbers are written and read again, and kept for the backward pass, where the result has (n, m). At
+n = m = 4096 and d = 512 that is 32 GiB for 64 MiB. `cdist`, a matrix product or `einsum` never build the table.
+
+Bad:
+    import torch
+
+    def kernel(x, y, gamma):
+        squares = (x.unsqueeze(1) - y.unsqueeze(0)).pow(2).sum(-1)  # expect: SHP501
+        return torch.exp(-gamma * squares)
+
+Good:
+    import torch
+
+    def kernel(x, y, gamma):
+        squares = torch.cdist(x, y).pow(2)
+        return torch.exp(-gamma * squares)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.dims import Dim, Origin, as_dim
+from shapelint.events import Event, Operation
+from shapelint.evidence import clue, name_of, shortened
+from shapelint.index import operations
+from shapelint.memory import dtype_of, memory, spelled
+from shapelint.outer import REDUCTIONS, SQUARES, Chain, chain_of, insertion, used_elsewhere
+from shapelint.rule import Report
+from shapelint.values import Float, Int, Shape, Tensor
+
+SMALL = 2**20  # bytes
+FEW = 2  # along an axis: twice the memory of an operand or of the result does no harm
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    chains = [c for e in operations(events, REDUCTIONS) if (c := chain_of(e)) and is_replaceable(c) and not is_small(c)]
+    if not chains:
+        return
+    steps = [step for chain in chains for step in chain.steps]
+    kept = used_elsewhere(events, steps, [*steps, *(chain.reduction for chain in chains)])
+    for chain in chains:
+        if not any(id(step) in kept for step in chain.steps):
+            clues = tuple(clue(chain.base, operand) for operand in chain.operands)
+            yield Report(chain.reduction, message(chain), clues)
+
+
+def is_small(chain: Chain) -> bool:
+    """Whether the table is small, or hardly larger than what it is made of or comes to."""
+    count = memory(chain.shape, dtype_of(chain.operands[0]))
+    return any(at_most(axis.size, FEW) for axis in chain.axes) or (count is not None and count < SMALL)
+
+
+def at_most(size: Dim, bound: int) -> bool:
+    """Also of what `x[:2]` leaves of an unknown axis."""
+    derivation = size.symbol.derivation if size.symbol is not None else None
+    if derivation is not None and derivation.function == "min":
+        return any(at_most(operand, bound) for operand in derivation.operands)
+    return size.value is not None and size.value <= bound
+
+
+def is_replaceable(chain: Chain) -> bool:
+    """jax has no distance but the Euclidean one."""
+    return chain.library != "jax" or any(op.name in SQUARES for op in (*chain.steps, chain.reduction))
+
+
+def message(chain: Chain) -> str:
+    x, y = (source_of(chain.base, operand) for operand in chain.operands)
+    built, result, dtype = chain.shape, chain.reduction.result, dtype_of(chain.operands[0])
+    pairs = f"{x} and {y} stretch each other" if x != y else f"every row of {x} meets every other"
+    if not isinstance(result, Tensor) or built.rank is None or is_vague(built):
+        return f"{pairs}: each pair takes a row of memory, only to be reduced to one number; {remedy(chain, x, y)}"
+    built_size, result_size = (
+        f" ({dtype}, {spelled(count)})" if (count := memory(shape, dtype)) is not None else ""
+        for shape in (built, result.shape)
+    )
+    table = f"{pairs} to {built}{built_size}, only to be reduced to {result}{result_size}"
+    return f"{table}; {remedy(chain, x, y)}"
+
+
+def is_vague(shape: Shape) -> bool:
+    symbols = [symbol for axis in shape.axes for symbol in axis.size.symbols()]
+    return any(symbol.origin is Origin.ANONYMOUS or symbol.derivation is not None for symbol in symbols)
+
+
+def source_of(event: Operation, operand: Tensor) -> str:
+    """The author's words for what was stretched, before it was."""
+    inserted = insertion(operand)
+    if inserted is not None and "x" in inserted.sites:
+        return f"`{shortened(inserted.sites['x'].text)}`"
+    return name_of(event, operand, "an operand")
+
+
+def remedy(chain: Chain, x: str, y: str) -> str:
+    """What gives the same numbers without the table."""
+    names = {chain.reduction.name, *(step.name for step in chain.steps)}
+    if "cosine_similarity" in names:
+        return "normalise both and take their matrix product: no table"
+    if chain.base.name == "mul":
+        return "a matrix product or einsum gives the same without the table"
+    if chain.library == "jax":
+        return "|x|^2 + |y|^2 - 2 x @ y.T gives the squares without the table"
+    call = "scipy.spatial.distance.cdist" if chain.library == "numpy" else "torch.cdist"
+    both = f"{x.strip('`')}, {y.strip('`')}"
+    if names & {"norm", "pairwise_distance"}:
+        return f"`{call}({both})` gives the same without the table"
+    if any(step.name == "pow" and step.arguments.get("y") not in (Int(as_dim(2)), Float(2.0)) for step in chain.steps):
+        return f"`{call}` with that power gives the same without the table"
+    if names & {"pow", "square", "mul"}:
+        mean = f" / {x.strip('`')}.shape[-1]" if chain.reduction.name == "mean" else ""
+        return f"`{call}({both}) ** 2{mean}` gives the same without the table"
+    metric = "'cityblock'" if chain.library == "numpy" else "p=1"
+    return f"`{call}({both}, {metric})` gives the same without the table"
