@@ -123,9 +123,14 @@ class Input:
 
     name: str
     site: Site
-    annotation: str = ""
+    declaration: Site | None = None
     kind: str = "parameter"  # "parameter", "attribute", "item", "iteration", "import"
     source: Value | None = None  # for attributes, items and iterations: of what
+
+    @property
+    def annotation(self) -> str:
+        """The annotation as its author wrote it; empty where there is none."""
+        return self.declaration.text if self.declaration is not None else ""
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -171,12 +176,17 @@ class Meeting:
     """
 
     value: Value
-    annotation: str
+    declaration: Site
     place: str  # "return", "argument", "assignment"
     name: str  # of the parameter or variable; the function for a return
     site: Site
     contradiction: str | None = None
     function: str = ""
+
+    @property
+    def annotation(self) -> str:
+        """The annotation as its author wrote it."""
+        return self.declaration.text
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -193,6 +203,34 @@ class Stored:
     site: Site
     container: str | None = None  # "list", "tuple", "dict" when the value entered a plain container
     method: str = ""  # the method in which it happens: "__init__", "forward"
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+
+@record(eq=False)
+class Loop:
+    """A loop begins a round (0, 1 ...) or is left (None); two rounds stand for all where the items are not known."""
+
+    site: Site
+    round: int | None
+    values: tuple[Value, ...] = ()
+
+
+@record(eq=False)
+class Grown:
+    """Something grows by a value: `total += x`, `losses.append(x)`, `self.history[k].append(x)`.
+
+    `loops` are the enclosing loops of the same function through whose rounds it lives on, innermost first.
+    """
+
+    name: str  # what grows, as written: "losses", "self.history"
+    value: Value
+    site: Site
+    loops: tuple[Site, ...] = ()
+    owner: Instance | None = None  # where an attribute of it grows
+    regions: tuple[str, ...] = ()
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -298,7 +336,8 @@ class Item:
 
 
 Event: TypeAlias = (
-    Item | Operation | Input | Call | Joined | Meeting | Stored | Entered | Returned | Left | Region | Declared
+    Item | Operation | Input | Call | Joined | Meeting | Stored | Loop | Grown | Entered | Returned | Left
+    | Region | Declared
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from shapelint.dims import ONE
-from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Operation
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Operation, Site
 from shapelint.rule import Clue
 from shapelint.values import (
     FALSE,
@@ -194,8 +194,8 @@ def clue(event: Operation, operand: Tensor, place: int | None = None) -> Clue:
             axis = operand.shape.axis(place) if place is not None else None
             why = f", where {MADE[axis.maker]}" if axis is not None and axis.maker is not None else ""
             return Clue(f"{text}: made by `{shortened(site.text)}`{why}", site)
-        case Input(annotation=annotation, site=site) | Meeting(annotation=annotation, site=site) if annotation:
-            return Clue(f"{text}: annotated {shortened(annotation)}", site)
+        case Input(declaration=Site() as declaration, site=site) | Meeting(declaration=declaration, site=site):
+            return Clue(f"{text}: annotated {shortened(declaration.text)}", site)
     return Clue(text, maker.site if maker is not None else None)
 
 

@@ -101,6 +101,19 @@ TypeHint: TypeAlias = (
 )
 ANY = AnyHint()
 
+
+def holds_arrays(hint: TypeHint) -> bool:
+    """Whether a type says anything of an array, itself or in a part."""
+    match hint:
+        case ArrayHint():
+            return True
+        case UnionHint(options=parts) | TupleHint(items=parts):
+            return any(map(holds_arrays, parts))
+        case SequenceHint(item=part) | DictHint(value=part):
+            return holds_arrays(part)
+    return False
+
+
 ARRAYS: Mapping[str, ArrayHint] = {
     **{name: ArrayHint(library="torch") for name in ("torch.Tensor", "torch.nn.Parameter", "torch.autograd.Variable")},
     **{

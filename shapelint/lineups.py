@@ -166,7 +166,7 @@ def used_together(event: Operation) -> Iterator[frozenset[Symbol]]:
     for operand in event.operands:
         names = axis_symbols(operand.shape)
         yield from _pairs(names)
-        if isinstance(maker := made_by(operand), Input) and maker.annotation:
+        if isinstance(maker := made_by(operand), Input) and maker.declaration is not None:
             declared.extend(names)
     yield from _pairs(declared)
 

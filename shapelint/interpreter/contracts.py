@@ -24,16 +24,6 @@ def subscripted(base: Value, index: Value) -> Value:
     return hints.subscript_hint(base, index)
 
 
-def text_of(frame: Frame, annotation: cst.Annotation | None) -> str:
-    """An annotation as its author wrote it."""
-    if annotation is None:
-        return ""
-    known = frame.run.texts.get(id(annotation))
-    if known is None:
-        known = frame.run.texts[id(annotation)] = frame.site(annotation.annotation).text
-    return known
-
-
 def hint_of(frame: Frame, annotation: cst.Annotation) -> hints.TypeHint:
     """The type that an annotation names; quoted ones are read as code."""
     known = frame.run.hints.get(id(annotation))
@@ -79,14 +69,15 @@ def meet_arguments(inner: Frame, function: Function, arguments: Arguments, calle
             continue
         value = inner.scope.names[name]
         hint = hint_of(inner, param.annotation)
+        if not hints.holds_arrays(hint):
+            continue
         match = meets(hint, value, bindings)
         bindings = match.bindings
         place = nodes.get(name)
         if place is not None and name in nodes:
             reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
-            text = text_of(inner, param.annotation)
-            site = caller.site(node)
-            caller.tell(Meeting(value, text, "argument", name, site, reason, function.name))
+            declaration = inner.site(param.annotation.annotation)
+            caller.tell(Meeting(value, declaration, "argument", name, caller.site(node), reason, function.name))
         inner.scope.names[name] = informed(value, declared(inner, hint, inner.key, name))
     inner.bindings = bindings
 
@@ -125,21 +116,20 @@ def declare_return(inner: Frame, function: Function) -> None:
         params = function.node.params
         for param in (*params.posonly_params, *params.params, *params.kwonly_params):
             if param.annotation is not None and mentions_shapes(param.annotation):
-                value = inner.scope.names.get(param.name.value)
-                if value is not None:
-                    bindings = meets(hint_of(inner, param.annotation), value, bindings).bindings
+                value, hint = inner.scope.names.get(param.name.value), hint_of(inner, param.annotation)
+                if value is not None and hints.holds_arrays(hint):
+                    bindings = meets(hint, value, bindings).bindings
         inner.bindings = bindings
 
 
 def meet_return(frame: Frame, value: Value, node: cst.Return) -> Value:
-    if frame.return_hint is None or frame.function is None:
+    if frame.return_hint is None or frame.function is None or not hints.holds_arrays(frame.return_hint):
         return value
     match = meets(frame.return_hint, value, frame.bindings or UNBOUND)
-    annotation = frame.function.node.returns
+    declaration = frame.site(frame.function.node.returns.annotation)
     reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
-    text = text_of(frame, annotation)
     name = frame.function.name
-    frame.tell(Meeting(value, text, "return", name, frame.site(node), reason, name))
+    frame.tell(Meeting(value, declaration, "return", name, frame.site(node), reason, name))
     if reason is not None:
         return value
     return informed(value, declared(frame, frame.return_hint, (frame.key, "return"), name))
@@ -150,12 +140,14 @@ def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> V
     if value is None:
         return None
     hint = hint_of(frame, node.annotation)
+    if not hints.holds_arrays(hint):
+        return value
     match = meets(hint, value, frame.bindings or UNBOUND)
     if match.verdict is not Verdict.CONTRADICTED:
         frame.bindings = match.bindings
     reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
     name = subscripts.short_name(node.target)
     function = frame.function.name if frame.function is not None else ""
-    text = text_of(frame, node.annotation)
-    frame.tell(Meeting(value, text, "assignment", name, frame.site(node), reason, function))
+    declaration = frame.site(node.annotation.annotation)
+    frame.tell(Meeting(value, declaration, "assignment", name, frame.site(node), reason, function))
     return informed(value, declared(frame, hint, frame.key, name))

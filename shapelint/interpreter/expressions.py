@@ -74,8 +74,12 @@ def string(frame: Frame, node: cst.SimpleString | cst.ConcatenatedString) -> Val
     return literal(node.value) if isinstance(node, cst.SimpleString) else formatted(frame, node)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def literal(source: str) -> Value:
+    """A string or bytes literal; a plain one needs no parser."""
+    quote = source[:3] if source[:3] in ('"""', "'''") else source[0]
+    if quote[0] in "\"'" and "\\" not in source:
+        return Const(source[len(quote) : -len(quote)])
     try:
         return Const(ast.literal_eval(source))
     except (SyntaxError, ValueError):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import libcst as cst
 
@@ -17,6 +17,11 @@ from shapelint.values import Class, Float, Function, Instance, Library, Tensor, 
 
 MOST_DEPTH = 7  # calls of project functions inside one another
 FIRST_CREDIT = 60  # statements that may be executed for calls in a small file; a large one earns them
+
+
+# Called with the frame, the target of a binding (a name, an attribute or a parameter) and what it is bound to; and
+# with the function or lambda and what it returns where its evaluation ends.
+Watch: TypeAlias = "Callable[[Frame, cst.CSTNode, Value], None]"
 
 
 class Project(Protocol):
@@ -42,12 +47,13 @@ class Run:
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
-    texts: dict[int, str] = field(default_factory=dict)  # annotations as written, by syntax node
+    called: set[int] = field(default_factory=set)  # syntax nodes of the functions that were evaluated for a call
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     credit: int = FIRST_CREDIT  # each statement executed for its own sake earns one for calls: linear cost
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
     future_annotations: bool = False
     is_import: bool = False  # nobody listens: what happens is told when the file itself is linted
+    watch: Watch | None = None  # hears of every binding, where somebody asks for them
     serial: int = 0
 
     def next_serial(self) -> int:

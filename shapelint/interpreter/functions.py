@@ -11,6 +11,7 @@ from shapelint.events import Call, Entered, Input, Left, originate
 from shapelint.interpreter import attributes, contracts, expressions
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
 from shapelint.scopes import Scope
 from shapelint.values import (
@@ -26,6 +27,7 @@ from shapelint.values import (
     Layer,
     Library,
     Many,
+    Method,
     Tuple,
     Union,
     Unknown,
@@ -37,6 +39,11 @@ from shapelint.values import (
 def parameters(node: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
     """The parameters that positional arguments fill, in order."""
     return [*node.params.posonly_params, *node.params.params]
+
+
+def all_parameters(node: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
+    variadic = (node.params.star_arg, node.params.star_kwarg)
+    return [*parameters(node), *node.params.kwonly_params, *(p for p in variadic if isinstance(p, cst.Param))]
 
 
 def call_function(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode) -> Value:
@@ -59,9 +66,10 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
             return originate(known, event)  # alike, but computed from other values
         del run.memo[signature]  # two unknown values are not of one size
     blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.credit <= 0
-    if blocked or not arguments.complete:
+    if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         return opaque(frame, function, arguments, node)
+    run.called.add(id(function.node))
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions = frame.regions
     inner.depth, inner.is_call = frame.depth + 1, True
@@ -77,6 +85,16 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     forget(frame, function, arguments, changed)
     run.memo[signature] = result, makers, changed
     return result
+
+
+def only_checks(function: Function, arguments: Arguments) -> bool:
+    """Whether nothing can come of a call but an error: no value, and nothing that it is given can be changed."""
+    values = (*arguments.args, *arguments.kwargs.values())
+    return (
+        function.owner is None
+        and not any(isinstance(value, Instance | Layer | Class | Function | Method | Dict) for value in values)
+        and gives_nothing(function.node)
+    )
 
 
 def passed(function: Function, arguments: Arguments) -> dict[str, Value]:
@@ -177,7 +195,7 @@ def bind_alone(inner: Frame, function: Function, owner: Value | None) -> None:
 def entry_value(frame: Frame, param: cst.Param) -> Value:
     """What is known of a parameter without a call: its annotation, else the type of its default."""
     name = param.name.value
-    event = Input(name, frame.site(param), contracts.text_of(frame, param.annotation))
+    event = Input(name, frame.site(param), frame.site(param.annotation.annotation) if param.annotation else None)
     if param.annotation is not None:
         value = contracts.entry_value(frame, param.annotation, name, default_number(frame, param))
         if not isinstance(value, Unknown):
@@ -210,6 +228,10 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
     site = inner.site(function.node)
     inner.tell(Entered(function, inner.owner, site, at_call))
     inner.run.stack.append(id(function.node))
+    watch = inner.run.watch
+    if watch is not None:
+        for param in all_parameters(function.node):
+            watch(inner, param, inner.scope.names[param.name.value])
     try:
         if isinstance(function.node, cst.Lambda):
             result = expressions.evaluate(inner, function.node.body)
@@ -222,6 +244,8 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
     finally:
         inner.run.stack.pop()
     inner.tell(Left(function, result, site))
+    if watch is not None:
+        watch(inner, function.node, result)
     return result
 
 

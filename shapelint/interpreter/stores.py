@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -14,6 +15,7 @@ CHANGING = STORES | {cst.AugAssign, cst.Expr}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
+@lru_cache(maxsize=64)  # a base class is asked for by each of its subclasses
 def changed_attributes(node: cst.ClassDef) -> frozenset[str]:
     """Attributes whose value after __init__ says nothing of what other methods find."""
     methods = (part for part in node.body.body if type(part) is cst.FunctionDef)
@@ -38,6 +40,21 @@ def statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
                 inner = getattr(current, block, None)
                 if inner is not None:
                     stack.extend(inner) if type(inner) in (tuple, list) else stack.append(inner)
+
+
+@lru_cache(maxsize=512)
+def gives_nothing(node: cst.FunctionDef | cst.Lambda) -> bool:
+    """Whether a function returns no value and yields none: it is called for what it checks, prints or changes."""
+    return type(node) is cst.FunctionDef and not any(map(gives_value, statements(node)))
+
+
+def gives_value(statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.Return(value=value):
+            return value is not None
+        case cst.Expr(value=cst.Yield()) | cst.Assign(value=cst.Yield()):
+            return True
+    return False
 
 
 def changes(node: cst.CSTNode) -> Iterator[str]:
