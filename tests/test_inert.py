@@ -191,3 +191,10 @@ def test_jaxtyped_on_a_module_class() -> None:
     )
     assert len(reported("@jaxtyped(typechecker=beartype)\n" + code)) == 1
     assert reported(code) == []
+
+
+@pytest.mark.parametrize("text", ["\"Float[Tensor, 'n - 1']\"", "Optional[\"Float[Tensor, 'n - 1']\"]"])
+def test_a_quoted_annotation_is_reported_where_it_stands(text: str) -> None:
+    code = f"from typing import Optional\ndef f(\n    a: int,\n    b: {text},\n) -> None: ...\n"
+    (finding,) = lint_source(HEADER + code, "story.py", Config(select=("SHP602",)))
+    assert (HEADER + code).splitlines()[finding.start.row - 1][finding.start.column - 1 :].startswith('"Float')
