@@ -22,6 +22,7 @@ EPILOG = """\
 other commands (lint a file or directory of that name as ./rules):
   shapelint rules          list the rules
   shapelint explain CODE   what a rule reports, why it matters, and examples
+  shapelint shapes FILE    the file with the shape of every binding beside it; --help for more
 
 exit status: 0 nothing found, 1 problems found, 2 some file or the configuration could not be read
 """
@@ -97,6 +98,8 @@ def _command(arguments: list[str]) -> int:
             return _rules()
         case ["explain", *codes]:
             return _explain(codes)
+        case ["shapes", *rest]:
+            return _shapes(shapes_parser().parse_args(rest))
     return _lint(parser().parse_args(arguments))
 
 
@@ -122,6 +125,54 @@ def _explain(codes: list[str]) -> int:
         state = "" if rule.default else ", off by default"
         print(f"{rule.code} {rule.name} ({rule.severity}{state})\n\n{rule.doc}")
     return CLEAN
+
+
+def shapes_parser() -> argparse.ArgumentParser:
+    command = argparse.ArgumentParser(
+        "shapelint shapes",
+        description="Shows the shape of every binding of a file beside it, as far as it can be inferred.",
+        allow_abbrev=False,
+    )
+    command.add_argument("paths", nargs="+", metavar="PATH", help="a file; with --coverage files and directories")
+    command.add_argument("--coverage", action="store_true", help="how many results have known shapes, what loses them")
+    command.add_argument("--output-format", choices=("text", "json"), default="text", help="how it is shown (text)")
+    command.add_argument("--config", metavar="FILE", help="a pyproject.toml (the nearest one with [tool.shapelint])")
+    command.add_argument("--isolated", action="store_true", help="read no configuration file")
+    command.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour (auto)")
+    command.set_defaults(
+        select=None, extend_select=(), ignore=(), stdin_filename=None, report_unused_suppressions=False
+    )
+    return command
+
+
+def _shapes(options: argparse.Namespace) -> int:
+    as_json = options.output_format == "json"
+    failures: Sequence[Failure]
+    if options.coverage:
+        from shapelint.coverage import measure
+        from shapelint.files import NoSuchPath
+        from shapelint.report import coverage
+
+        try:
+            tallies, failures = measure(options.paths, _config(options))
+        except NoSuchPath as error:
+            raise Failed(f"{error}: no such file or directory") from None
+        sys.stdout.write(coverage.render_json(tallies) if as_json else coverage.render(tallies))
+    else:
+        from shapelint.report.shapes import show
+
+        if len(options.paths) != 1 or os.path.isdir(options.paths[0]):
+            raise Failed("shapes shows one file; --coverage takes several and directories")
+        text, failures = show(options.paths[0], as_json, _colour(options))
+        sys.stdout.write(text)
+    for failure in failures:
+        print(_line(failure), file=sys.stderr)
+    return FAILED if failures else CLEAN
+
+
+def _colour(options: argparse.Namespace) -> bool:
+    wanted = options.color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return bool(options.color == "always" or wanted)
 
 
 def _lint(options: argparse.Namespace) -> int:
@@ -210,10 +261,7 @@ def _lint_paths(options: argparse.Namespace, config: Config) -> list[Outcome]:
 def _show(findings: list[Finding], options: argparse.Namespace, given: dict[str, bytes]) -> None:
     from shapelint.report import render
 
-    colour = options.color == "always" or (
-        options.color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    )
-    if options.output_format == "text" and colour:
+    if options.output_format == "text" and _colour(options):
         from shapelint.report.text import render_frames
 
         text = render_frames(findings, lambda filename: _lines(filename, given))

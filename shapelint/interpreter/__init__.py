@@ -7,7 +7,7 @@ import libcst as cst
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
 from shapelint.interpreter.classes import typical_instance
-from shapelint.interpreter.frame import Frame, Project, Run, root_scope
+from shapelint.interpreter.frame import Frame, Project, Run, Watch, root_scope
 from shapelint.interpreter.functions import evaluate_alone
 from shapelint.interpreter.statements import execute_all
 from shapelint.scopes import Scope
@@ -17,14 +17,17 @@ from shapelint.values import Function
 __all__ = ["Project", "interpret"]
 
 
-def interpret(module: cst.Module, filename: str, project: Project | None = None) -> list[Event]:
+def interpret(
+    module: cst.Module, filename: str, project: Project | None = None, watch: Watch | None = None
+) -> list[Event]:
     """What happens in a file, in execution order.
 
     The top level is executed first, then every function on its own, in the order of definition, with what
     its annotations say of the parameters. Any syntax that libcst parses gives at worst unknown values.
+    `watch` hears of every binding.
     """
     forget_scopes()
-    run = Run(module, filename, project)
+    run = Run(module, filename, project, watch=watch)
     scope = Scope({}, root_scope())
     scope.origin = (module, filename)
     top = Frame(run, scope, module, filename, filename)

@@ -23,6 +23,8 @@ def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | 
         while name in frame.globals and scope.parent is not None and name not in scope.names:
             scope = scope.parent
         scope.names[name] = value
+        if frame.run.watch is not None:
+            frame.run.watch(frame, target, value)
         return
     match target:
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
@@ -74,6 +76,8 @@ def part(frame: Frame, value: Value, index: int, node: cst.CSTNode, count: int |
 def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.CSTNode) -> None:
     owner = expressions.evaluate(frame, target.value)
     name = target.attr.value
+    if name == "requires_grad" and isinstance(owner, Unknown) and "torch" in frame.run.libraries:
+        owner = attributes.as_tensor(frame, owner, target.value, "torch")
     if name == "requires_grad" and isinstance(owner, Tensor) and owner.library in {None, "torch"}:
         changed = operate(frame, "torch.Tensor.requires_grad_", Arguments((owner, value), {}, (target.value,)), node)
         if isinstance(changed, Tensor):
@@ -88,6 +92,8 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
         owner.attributes[name] = value
     method = frame.function.name if frame.function is not None else ""
     frame.tell(Stored(owner, name, value, frame.site(node), None, method))
+    if frame.run.watch is not None:
+        frame.run.watch(frame, target, value)
 
 
 def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:

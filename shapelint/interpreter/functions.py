@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Entered, Input, Left, originate
+from shapelint.events import Call, Entered, Input, Left, Region, originate
 from shapelint.interpreter import attributes, contracts, expressions
+from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
@@ -238,8 +239,12 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
         else:
             contracts.declare_return(inner, function)
             regions = tuple(decorated_regions(inner, function))
-            inner.regions += regions
+            inner.regions += tuple(region.name for region in regions)
+            for region in regions:
+                inner.tell(region)
             execute_block(inner, function.node.body)
+            for region in regions:
+                inner.tell(Region(region.name, False, region.site))
             result = returned(inner, function)
     finally:
         inner.run.stack.pop()
@@ -249,15 +254,17 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
     return result
 
 
-def decorated_regions(frame: Frame, function: Function) -> Iterator[str]:
+def decorated_regions(frame: Frame, function: Function) -> Iterator[Region]:
     """@torch.no_grad() and its like hold for the whole body."""
-    from shapelint.interpreter.transforms import REGIONS
+    from shapelint.interpreter.transforms import REGIONS, SWITCHES
 
     for decorator in function.node.decorators:
         node = decorator.decorator
         value = expressions.evaluate(frame, node.func if isinstance(node, cst.Call) else node)
+        if isinstance(value, Library) and value.name in SWITCHES:
+            value = quietly(frame, node)
         if isinstance(value, Library) and value.name in REGIONS:
-            yield REGIONS[value.name]
+            yield Region(REGIONS[value.name], True, frame.site(node))
 
 
 def returned(inner: Frame, function: Function) -> Value:
