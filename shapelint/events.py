@@ -238,6 +238,20 @@ class Grown:
 
 
 @record(eq=False)
+class Carried:
+    """A round of a loop ends, and a name that was bound `before` it is bound to something else after it."""
+
+    name: str
+    before: Value
+    after: Value
+    site: Site  # the loop
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.before, self.after)
+
+
+@record(eq=False)
 class Entered:
     """The evaluation of a function begins. `owner` is self for methods, `at_call` whether a caller gave the values."""
 
@@ -336,7 +350,7 @@ class Item:
 
 
 Event: TypeAlias = (
-    Item | Operation | Input | Call | Joined | Meeting | Stored | Loop | Grown | Entered | Returned | Left
+    Item | Operation | Input | Call | Joined | Meeting | Stored | Loop | Grown | Carried | Entered | Returned | Left
     | Region | Declared
 )  # fmt: skip
 

@@ -78,6 +78,8 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
     name = target.attr.value
     if name == "requires_grad" and isinstance(owner, Unknown) and "torch" in frame.run.libraries:
         owner = attributes.as_tensor(frame, owner, target.value, "torch")
+    if name == "requires_grad" and isinstance(owner, Unknown) and "torch" in frame.run.libraries:
+        owner = attributes.as_tensor(frame, owner, target.value, "torch")
     if name == "requires_grad" and isinstance(owner, Tensor) and owner.library in {None, "torch"}:
         changed = operate(frame, "torch.Tensor.requires_grad_", Arguments((owner, value), {}, (target.value,)), node)
         if isinstance(changed, Tensor):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from shapelint.events import Call, Joined, originate
-from shapelint.interpreter import attributes, builtins, containers, expressions, operations, transforms
+from shapelint.interpreter import attributes, builtins, containers, expressions, growth, operations, transforms
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
@@ -127,6 +127,7 @@ ARRAY_METHODS = frozenset(
         "square",
     ]
 )
+MODES = frozenset({"eval", "train", "requires_grad_", "load_state_dict"})
 LIKE_RECEIVER = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "eval", "train", "type"})
 
 
@@ -249,6 +250,8 @@ def rebind_argument(frame: Frame, arguments: Arguments, result: Value) -> None:
 
 def call_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value:
     receiver, name = method.receiver, method.name
+    if name in growth.APPENDING:
+        growth.appended(frame, node, receiver, arguments.args)
     receiver_node = node.func.value if isinstance(node.func, cst.Attribute) else None
     match receiver:
         case Tensor():
@@ -356,9 +359,17 @@ def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.Call)
 
 def call_layer_method(frame: Frame, layer: Layer, name: str, arguments: Arguments, node: cst.Call) -> Value:
     if name in LIKE_RECEIVER or name in {"requires_grad_", "apply"}:
+        note_mode(frame, layer, name, arguments, node)
         return layer
     result = operations.call_method(frame, layer, name, arguments, node)
     return opaque(frame, Method(layer, name), arguments, node) if result is None else result
+
+
+def note_mode(frame: Frame, receiver: Value, name: str, arguments: Arguments, node: cst.CSTNode) -> None:
+    """Tell the rules of what makes a module train or not: eval(), requires_grad_(False), parameters()."""
+    if name in MODES:
+        callee, kwargs = Method(receiver, name), tuple(arguments.kwargs.items())
+        frame.tell(Call(callee, arguments.args, kwargs, receiver, frame.site(node), frame.regions))
 
 
 def call_sequence(frame: Frame, layers: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value:

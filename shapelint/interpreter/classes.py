@@ -162,11 +162,14 @@ def copied(instance: Instance) -> Instance:
 
 def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value | None:
     """What instances inherit from nn.Module and its like; None where nothing is known."""
+    from shapelint.interpreter import calls
+
     receiver = method.receiver
     if not isinstance(receiver, Instance):
         return None
     match method.name, arguments.args:
         case (("to" | "cuda" | "cpu" | "float" | "half" | "double" | "eval" | "train" | "requires_grad_"), _):
+            calls.note_mode(frame, receiver, method.name, arguments, node)
             return receiver
         case (
             ("register_buffer" | "register_parameter" | "add_module" | "register_module"),

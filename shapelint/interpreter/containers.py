@@ -9,7 +9,7 @@ from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import join
-from shapelint.values import NONE, UNKNOWN, Const, Dict, Instance, Int, Many, Tuple, Value
+from shapelint.values import NONE, UNKNOWN, Const, Dict, Instance, Int, Many, Method, Tuple, Value
 
 MOST_ITEMS = 16
 
@@ -22,6 +22,8 @@ def call(
     node: cst.Call,
     receiver_node: cst.CSTNode | None,
 ) -> Value:
+    from shapelint.interpreter import calls
+
     match receiver, name, arguments.args:
         case Tuple() | Many(), "append" | "add" | "appendleft", (item,):
             change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
@@ -37,8 +39,11 @@ def call(
             return receiver
         case ((Tuple() | Many()), "pop", _):
             return receiver.items[-1] if isinstance(receiver, Tuple) and receiver.items else last(receiver)
-        case ((Tuple() | Many()), "parameters" | "named_parameters" | "to" | "cuda" | "eval" | "train", _):
-            return receiver if name not in {"parameters", "named_parameters"} else UNKNOWN
+        case ((Tuple() | Many()), "parameters" | "named_parameters" | "load_state_dict", _):
+            return calls.opaque(frame, Method(receiver, name), arguments, node)
+        case ((Tuple() | Many()), "to" | "cuda" | "eval" | "train" | "requires_grad_", _):
+            calls.note_mode(frame, receiver, name, arguments, node)
+            return receiver
         case Dict(), _, _:
             return call_dict(frame, receiver, name, arguments, node)
     if name not in {"sort", "reverse", "insert", "clear", "remove"}:

@@ -7,8 +7,17 @@ from typing import Any
 
 import libcst as cst
 
-from shapelint.events import Region, Returned
-from shapelint.interpreter import assignments, comprehensions, conditions, contracts, definitions, imports, operators
+from shapelint.events import Loop, Region, Returned
+from shapelint.interpreter import (
+    assignments,
+    comprehensions,
+    conditions,
+    contracts,
+    definitions,
+    growth,
+    imports,
+    operators,
+)
 from shapelint.interpreter.assignments import assign
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import Frame
@@ -106,8 +115,10 @@ def loops_over(frame: Frame, node: cst.For) -> None:
     iterable = evaluate(frame, node.iter)
     known = comprehensions.items(frame, iterable, node.iter)
     outer, frame.breaks = frame.breaks, []
+    frame.loops.append(node)
     if known is not None:
-        for item in known:
+        for number, item in enumerate(known):
+            frame.tell(Loop(frame.site(node), number))
             assign(frame, node.target, item)
             execute_block(frame, node.body)
             frame.meet([frame.snapshot(), *frame.breaks], node) if frame.breaks else None
@@ -115,7 +126,7 @@ def loops_over(frame: Frame, node: cst.For) -> None:
                 break
     else:
         repeat(frame, node, lambda: assign(frame, node.target, comprehensions.item(frame, iterable, node.iter)))
-    frame.breaks = outer
+    leaves(frame, node, outer)
     if node.orelse is not None and frame.alive:
         execute_block(frame, node.orelse.body)
 
@@ -123,8 +134,15 @@ def loops_over(frame: Frame, node: cst.For) -> None:
 def loops_while(frame: Frame, node: cst.While) -> None:
     endless = truth_of(evaluate(frame, node.test)) is True
     outer, frame.breaks = frame.breaks, []
+    frame.loops.append(node)
     repeat(frame, node, lambda: conditions.assume(frame, node.test, True), at_least_once=endless)
+    leaves(frame, node, outer)
+
+
+def leaves(frame: Frame, node: cst.For | cst.While, outer: list[Path]) -> None:
     frame.breaks = outer
+    frame.loops.pop()
+    frame.tell(Loop(frame.site(node), None))
 
 
 def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], at_least_once: bool = False) -> None:
@@ -135,9 +153,11 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         entry = frame.snapshot()
         if number:
             frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
+        frame.tell(Loop(frame.site(node), number))
         begin()
         if frame.alive:
             execute_block(frame, node.body)
+            growth.carried(frame, node, entry)
         frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
         frame.breaks.clear()
         if not frame.alive or settled(entry, frame.snapshot()):
@@ -207,6 +227,8 @@ def augments(frame: Frame, node: cst.AugAssign) -> None:
     operator = type(node.operator).__name__.removesuffix("Assign")
     result = operators.binary(frame, node, operator, current, value, (node.target, node.value))
     assign(frame, node.target, result, node)
+    if operator == "Add":
+        growth.grown(frame, node.target, value, node)
 
 
 def annotated(frame: Frame, node: cst.AnnAssign) -> None:

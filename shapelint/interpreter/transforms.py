@@ -9,7 +9,22 @@ import libcst as cst
 from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.values import UNKNOWN, Class, Dict, Function, Many, Method, Partial, Tuple, Value
+from shapelint.values import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    Class,
+    Dict,
+    Function,
+    Instance,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Partial,
+    Tuple,
+    Value,
+)
 
 TRANSPARENT = frozenset(
     [
@@ -29,7 +44,9 @@ TRANSPARENT = frozenset(
         "functools.wraps",
         "equinox.filter_jit",
         "torch.no_grad",
+        "torch.autograd.no_grad",
         "torch.inference_mode",
+        "torch.autograd.inference_mode",
         "torch.enable_grad",
         "abc.abstractmethod",
         "typing.no_type_check",
@@ -53,14 +70,17 @@ CALLABLES = (Function, Class, Method, Partial, Tuple)
 
 def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
     if name in TRANSPARENT:
-        from shapelint.values import Instance, Layer, Library
-
         subject = arguments.args[0] if arguments.args else None
         if isinstance(subject, (*CALLABLES, Instance, Layer)):
             return subject
         if arguments.kwargs and name not in REGIONS:  # a decorator with options: jaxtyped(typechecker=beartype)
             return Partial(Library(name), (), tuple(arguments.kwargs.items()))
         return Library(name)
+    if name in SWITCHES and arguments.args and arguments.args[0] in (TRUE, FALSE):
+        from shapelint.interpreter import calls
+
+        calls.opaque(frame, Library(name), arguments, node)
+        return Library("torch.enable_grad" if arguments.args[0] == TRUE else "torch.no_grad")
     container = CONTAINERS.get(name)
     return container(frame, arguments, node) if container is not None else None
 
@@ -124,11 +144,15 @@ CONTAINERS: Mapping[str, Callable[[Frame, Arguments, cst.Call], Value]] = {
     "collections.OrderedDict": ordered_dict,
 }
 
+# Contexts and statements that switch gradients by their argument.
+SWITCHES = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
+
 # Contexts that change what operations do to the graph or to dtypes.
 REGIONS: Mapping[str, str] = {
     "torch.no_grad": "no_grad",
     "torch.autograd.no_grad": "no_grad",
     "torch.inference_mode": "inference_mode",
+    "torch.autograd.inference_mode": "inference_mode",
     "torch.enable_grad": "enable_grad",
     "torch.autocast": "autocast",
     "torch.cuda.amp.autocast": "autocast",

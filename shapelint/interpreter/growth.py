@@ -1,0 +1,107 @@
+"""What grows from round to round: `total += x`, `losses.append(x)`, `self.history[k].append(x)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from shapelint.events import Carried, Grown
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.stores import statements
+from shapelint.scopes import Path
+from shapelint.values import Dict, Instance, Tensor, Tuple, Union, Unknown, Value
+
+APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add"})
+RECORDS = (Tensor, Unknown, Tuple, Dict, Union)
+
+
+def appended(frame: Frame, node: cst.Call, receiver: Value, args: tuple[Value, ...]) -> None:
+    """Tell the rules of `receiver.append(value)`; adding to a tensor is no growth."""
+    if args and isinstance(node.func, cst.Attribute) and not isinstance(receiver, Tensor):
+        grown(frame, node.func.value, args[-1], node)
+
+
+def grown(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode) -> None:
+    """Tell the rules that what stands at `target` grows by a value, where it may outlive a round of a loop."""
+    if not isinstance(value, RECORDS) or not has_graphs(frame):
+        return
+    name, owner = accumulator(frame, target)
+    if name and (frame.loops or owner is not None):
+        outlived = tuple(frame.site(loop) for loop in surviving(frame, name))
+        frame.tell(Grown(name, value, frame.site(node), outlived, owner, frame.regions))
+
+
+def carried(frame: Frame, loop: cst.CSTNode, entry: Path) -> None:
+    """Tell the rules what a round of a loop leaves to the next one."""
+    if not has_graphs(frame) or not frame.alive:
+        return
+    for name, before in entry.names.items():
+        after = frame.scope.names.get(name)
+        if after is not before and isinstance(after, RECORDS):
+            frame.tell(Carried(name, before, after, frame.site(loop)))
+
+
+def has_graphs(frame: Frame) -> bool:
+    """Only torch keeps the graph of what is kept."""
+    return "torch" in frame.run.libraries
+
+
+def accumulator(frame: Frame, target: cst.CSTNode) -> tuple[str, Instance | None]:
+    """What holds the values, and whose it is: `losses` of losses["a"], `self.history` of self.history[k]; "" if unclear."""
+    match target:
+        case cst.Name(value=name):
+            return name, None
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=attribute)):
+            owner = frame.scope.lookup(base)
+            return f"{base}.{attribute}", owner if isinstance(owner, Instance) else None
+        case cst.Attribute(value=inner) | cst.Subscript(value=inner):
+            return accumulator(frame, inner)
+        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value="setdefault"))):
+            return accumulator(frame, inner)
+    return "", None
+
+
+def surviving(frame: Frame, name: str) -> Iterator[cst.CSTNode]:
+    """The loops around, innermost first, that do not begin it anew in each round."""
+    for loop in reversed(frame.loops):
+        known = frame.run.begun
+        if id(loop) not in known:
+            known[id(loop)] = frozenset(begun(loop))
+        if name in known[id(loop)] or name.partition(".")[0] in known[id(loop)]:
+            return
+        yield loop
+
+
+def begun(loop: cst.CSTNode) -> Iterator[str]:
+    """The names and attributes that a loop binds, empties or deletes somewhere in its body."""
+    for statement in statements(loop):
+        match statement:
+            case cst.For(target=target):
+                yield from bound(target)
+            case cst.Assign(targets=targets):
+                for target in targets:
+                    yield from bound(target.target)
+            case cst.AnnAssign(target=target) | cst.Del(target=target):
+                yield from bound(target)
+            case cst.Expr(value=cst.Call(func=cst.Attribute(value=target, attr=cst.Name(value="clear")))):
+                yield from bound(target)
+            case cst.With(items=items):
+                for item in items:
+                    if item.asname is not None:
+                        yield from bound(item.asname.name)
+
+
+def bound(target: cst.CSTNode) -> Iterator[str]:
+    match target:
+        case cst.Name(value=name):
+            yield name
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            yield f"{base}.{name}"
+        case cst.Subscript(value=inner, slice=[cst.SubscriptElement(slice=cst.Slice())]):
+            yield from bound(inner)  # losses[:] = [], del losses[:]
+        case cst.StarredElement(value=inner):
+            yield from bound(inner)
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from bound(element.value)
