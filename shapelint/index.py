@@ -10,7 +10,8 @@ from typing import TypeVar
 from shapelint.events import Event, Operation
 
 Found = TypeVar("Found")
-Places = Mapping[str, Sequence[int]]
+Places = Mapping[object, Sequence[int]]
+Some = TypeVar("Some", bound=Event)
 
 
 def once_per_file(find: Callable[[Sequence[Event]], Iterator[Found]]) -> Callable[[Sequence[Event]], tuple[Found, ...]]:
@@ -28,10 +29,11 @@ def once_per_file(find: Callable[[Sequence[Event]], Iterator[Found]]) -> Callabl
 
 @once_per_file
 def _places(events: Sequence[Event]) -> Iterator[Places]:
-    places: dict[str, list[int]] = {}
+    """Where operations stand, by name; other events by their type."""
+    places: dict[object, list[int]] = {}
     for index, event in enumerate(events):
-        if type(event) is Operation:
-            places.setdefault(event.name, []).append(index)
+        kind = type(event)
+        places.setdefault(event.name if kind is Operation else kind, []).append(index)  # type: ignore[union-attr]
     yield places
 
 
@@ -41,4 +43,17 @@ def operations(events: Sequence[Event], names: Collection[str]) -> Iterator[Oper
     for index in merge(*(places[name] for name in names if name in places)):
         event = events[index]
         assert isinstance(event, Operation)
+        yield event
+
+
+def places_of(events: Sequence[Event], kind: type[Event]) -> Sequence[int]:
+    """Where the events of a kind that is no operation stand."""
+    return _places(events)[0].get(kind, ())
+
+
+def events_of(events: Sequence[Event], kind: type[Some]) -> Iterator[Some]:
+    """The events of a kind that is no operation, in execution order; cheap where a file has none."""
+    for index in places_of(events, kind):
+        event = events[index]
+        assert isinstance(event, kind)
         yield event
