@@ -194,6 +194,21 @@ class Meeting:
 
 
 @record(eq=False)
+class Claimed:
+    """A comment at the end of a line states a shape that what the line binds can never have."""
+
+    value: Tensor
+    name: str  # of the variable; empty for what is returned
+    stated: str  # "(B, T)"
+    contradiction: str  # "has 3 axes, not 2"
+    site: Site
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.value,)
+
+
+@record(eq=False)
 class Stored:
     """A value becomes an attribute, or enters a container that is one: self.layers = [...], self.heads[k] = ..."""
 
@@ -216,6 +231,38 @@ class Loop:
     site: Site
     round: int | None
     values: tuple[Value, ...] = ()
+
+
+@record(eq=False)
+class Branch:
+    """Paths part: way 0 begins (the test holds), way 1, and so on; None: those that go on come together."""
+
+    site: Site  # the test; the statement where there is none
+    way: int | None
+    values: tuple[Value, ...] = ()
+
+
+@record(eq=False)
+class Ends:
+    """A path ends: "return", "raise", "break" or "continue"; "never": its test cannot hold here."""
+
+    how: str
+    site: Site
+    values: tuple[Value, ...] = ()
+
+
+@record(eq=False)
+class Written:
+    """An attribute of something that is no object of the linted code is set: `p.grad = None`, `net.fc = ...`."""
+
+    owner: Value
+    attribute: str
+    value: Value
+    site: Site
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (self.owner, self.value)
 
 
 @record(eq=False)
@@ -259,6 +306,7 @@ class Entered:
     owner: Value | None
     site: Site
     at_call: bool = False
+    parameters: Mapping[str, Value] = field(default_factory=dict)  # what they are bound to
     values: tuple[Value, ...] = ()
 
 
@@ -350,8 +398,8 @@ class Item:
 
 
 Event: TypeAlias = (
-    Item | Operation | Input | Call | Joined | Meeting | Stored | Loop | Grown | Carried | Entered | Returned | Left
-    | Region | Declared
+    Item | Operation | Input | Call | Joined | Meeting | Stored | Written | Loop | Branch | Ends | Grown | Carried
+    | Entered | Returned | Left | Region | Declared | Claimed
 )  # fmt: skip
 
 
@@ -361,7 +409,7 @@ def originate(value: Value, event: Event) -> Value:
         case Tensor():  # spelled out: this is the hot path
             return Tensor(value.shape, value.dtype, value.library, value.graph, event)
         case Unknown():
-            return Unknown(value.dim, value.graph, event)
+            return Unknown(value.dim, value.graph, event, value.dtype)
         case Int() | Float() | Many() | Dict():
             return replace(value, made_by=event)
         case Tuple(items=items):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
-from shapelint.events import Stored
+from shapelint.events import Stored, Written
 from shapelint.interpreter import attributes, comprehensions, containers, expressions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -78,14 +78,13 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
     name = target.attr.value
     if name == "requires_grad" and isinstance(owner, Unknown) and "torch" in frame.run.libraries:
         owner = attributes.as_tensor(frame, owner, target.value, "torch")
-    if name == "requires_grad" and isinstance(owner, Unknown) and "torch" in frame.run.libraries:
-        owner = attributes.as_tensor(frame, owner, target.value, "torch")
     if name == "requires_grad" and isinstance(owner, Tensor) and owner.library in {None, "torch"}:
         changed = operate(frame, "torch.Tensor.requires_grad_", Arguments((owner, value), {}, (target.value,)), node)
         if isinstance(changed, Tensor):
             attributes.rebind(frame, target.value, changed)
         return
     if not isinstance(owner, Instance):
+        frame.tell(Written(owner, name, value, frame.site(node)))
         return
     old = owner.attributes.get(name)
     if frame.branch_depth and old is not None and not isinstance(old, Unknown):

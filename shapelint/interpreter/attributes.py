@@ -105,6 +105,8 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
 
 
 def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Value:
+    if name == "grad":  # it is None as long as none has arrived
+        return frame.unknown(name, node, "attribute", base)
     value = tensor_attribute(base, name)
     if value is None:
         return Method(base, name)

@@ -133,7 +133,7 @@ def is_none(frame: Frame, node: cst.BaseExpression, truth: bool) -> None:
     value = quietly(frame, node)
     if isinstance(value, Unknown):
         if truth:
-            attributes.rebind(frame, node, NONE)
+            refine(frame, node, NONE)
         return
     narrow(frame, node, value, [option for option in options(value) if (option == NONE) is truth])
 
@@ -142,7 +142,25 @@ def narrow(frame: Frame, node: cst.BaseExpression, value: Value, kept: list[Valu
     if not kept:
         frame.alive = False
     elif len(kept) < len(options(value)):
-        attributes.rebind(frame, node, kept[0] if len(kept) == 1 else Union(tuple(kept)))
+        refine(frame, node, kept[0] if len(kept) == 1 else Union(tuple(kept)))
+
+
+def refine(frame: Frame, node: cst.BaseExpression, value: Value) -> None:
+    """What a test says of a name or of an attribute, on this path alone: attributes are told to the path's end."""
+    match node:
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            owner = frame.scope.lookup(base)
+            if isinstance(owner, Instance) and name in owner.attributes:
+                frame.refined.append((owner, name, owner.attributes[name], value))
+    attributes.rebind(frame, node, value)
+
+
+def forget(frame: Frame, start: int) -> None:
+    """A path ends: its attributes are what they were before its tests, unless it gave them other values."""
+    while len(frame.refined) > start:
+        owner, name, before, supposed = frame.refined.pop()
+        if owner.attributes.get(name) is supposed:
+            owner.attributes[name] = before
 
 
 def present(frame: Frame, node: cst.Name, truth: bool) -> None:

@@ -49,7 +49,6 @@ class Run:
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     called: set[int] = field(default_factory=set)  # syntax nodes of the functions that were evaluated for a call
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
-    begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     credit: int = FIRST_CREDIT  # each statement executed for its own sake earns one for calls: linear cost
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
@@ -84,8 +83,8 @@ class Frame:
     bindings: Any = None  # axis names of this function's annotations, bound so far
     breaks: list[Path] = field(default_factory=list)
     branch_depth: int = 0
+    refined: list[tuple[Instance, str, Value, Value]] = field(default_factory=list)  # attributes: before, on this path
     globals: set[str] = field(default_factory=set)
-    loops: list[cst.CSTNode] = field(default_factory=list)  # around what is executed, outermost first
     loops: list[cst.CSTNode] = field(default_factory=list)  # around what is executed, outermost first
 
     def site(self, node: cst.CSTNode) -> Site:

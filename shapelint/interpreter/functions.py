@@ -59,6 +59,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         known, made_from, changed = run.memo[signature]
         forget(frame, function, arguments, changed)
         if all(a is b for a, b in zip(makers, made_from)):
+            keyword_args = tuple(arguments.kwargs.items())
+            frame.tell(Call(function, arguments.args, keyword_args, known, frame.site(node), frame.regions))
             return known
         if not any(isinstance(value, Unknown) for value in (*arguments.args, *arguments.kwargs.values())):
             keyword_args = tuple(arguments.kwargs.items())
@@ -227,7 +229,7 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
     from shapelint.interpreter.statements import execute_block
 
     site = inner.site(function.node)
-    inner.tell(Entered(function, inner.owner, site, at_call))
+    inner.tell(Entered(function, inner.owner, site, at_call, dict(inner.scope.names)))
     inner.run.stack.append(id(function.node))
     watch = inner.run.watch
     if watch is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import libcst as cst
 
-from shapelint.events import Loop, Region, Returned
+from shapelint.events import Branch, Ends, Loop, Region, Returned
 from shapelint.interpreter import (
     assignments,
+    comments,
     comprehensions,
     conditions,
     contracts,
@@ -19,11 +20,12 @@ from shapelint.interpreter import (
     operators,
 )
 from shapelint.interpreter.assignments import assign
+from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.transforms import REGIONS
 from shapelint.scopes import Path
-from shapelint.values import NONE, UNKNOWN, Layer, Library, Value
+from shapelint.values import NONE, UNKNOWN, Const, Layer, Library, Value
 
 Executor = Callable[[Frame, Any], None]
 
@@ -50,6 +52,9 @@ def execute(frame: Frame, statement: cst.CSTNode) -> None:
 def line(frame: Frame, node: cst.SimpleStatementLine) -> None:
     frame.run.credit += -1 if frame.is_call else 1
     execute_all(frame, node.body)
+    comment = node.trailing_whitespace.comment
+    if comment is not None and not frame.is_call:  # a caller may give more axes than the author speaks of
+        comments.read(frame, node, comment)
 
 
 def expression(frame: Frame, node: cst.Expr) -> None:
@@ -63,18 +68,31 @@ def returns(frame: Frame, node: cst.Return) -> None:
         value = contracts.meet_return(frame, value, node)
         frame.tell(Returned(frame.function, value, frame.site(node)))
     frame.returns.append(value)
-    frame.alive = False
+    ends(frame, "return", node)
 
 
 def ends_path(frame: Frame, node: cst.Raise) -> None:
     if node.exc is not None:
         evaluate(frame, node.exc)
-    frame.alive = False
+    ends(frame, "raise", node)
 
 
 def leaves_loop(frame: Frame, node: cst.Break | cst.Continue) -> None:
     frame.breaks.append(frame.snapshot())
+    ends(frame, "break" if isinstance(node, cst.Break) else "continue", node)
+
+
+def ends(frame: Frame, how: str, node: cst.CSTNode) -> None:
     frame.alive = False
+    frame.tell(Ends(how, frame.site(node)))
+
+
+def supposes(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
+    """Go on where a test is `truth`."""
+    frame.tell(Branch(frame.site(test), 0 if truth else 1))
+    conditions.assume(frame, test, truth)
+    if not frame.alive:
+        ends(frame, "never", test)
 
 
 def asserts(frame: Frame, node: cst.Assert) -> None:
@@ -90,18 +108,26 @@ def branches(frame: Frame, node: cst.If) -> None:
         elif node.orelse is not None:
             otherwise(frame, node.orelse)
         return
-    before = frame.snapshot()
+    before, refined = frame.snapshot(), len(frame.refined)
     frame.branch_depth += 1
-    conditions.assume(frame, node.test, True)
+    supposes(frame, node.test, True)
     if frame.alive:
         execute_block(frame, node.body)
     first = frame.snapshot()
+    conditions.forget(frame, refined)
     frame.restore(before)
-    conditions.assume(frame, node.test, False)
+    supposes(frame, node.test, False)
     if frame.alive and node.orelse is not None:
         otherwise(frame, node.orelse)
+    if first.alive:
+        conditions.forget(frame, refined)
     frame.branch_depth -= 1
-    frame.meet([first, frame.snapshot()], node)
+    meets(frame, [first, frame.snapshot()], node)
+
+
+def meets(frame: Frame, paths: list[Path], node: cst.CSTNode) -> None:
+    frame.meet(paths, node)
+    frame.tell(Branch(frame.site(node), None))
 
 
 def otherwise(frame: Frame, node: cst.If | cst.Else) -> None:
@@ -174,20 +200,22 @@ def settled(before: Path, after: Path) -> bool:
 
 
 def tries(frame: Frame, node: cst.Try | cst.TryStar) -> None:
-    before = frame.snapshot()
+    before, site = frame.snapshot(), frame.site(node)
     frame.branch_depth += 1
+    frame.tell(Branch(site, 0))
     execute_block(frame, node.body)
     if node.orelse is not None and frame.alive:
         execute_block(frame, node.orelse.body)
-    ends = [frame.snapshot()]
+    paths = [frame.snapshot()]
     for handler in node.handlers:
-        frame.meet([before, Path(ends[0].names, ends[0].facts)], handler)
+        frame.tell(Branch(site, len(paths)))
+        frame.meet([before, Path(paths[0].names, paths[0].facts)], handler)
         if handler.name is not None:
             assign(frame, handler.name.name, UNKNOWN)
         execute_block(frame, handler.body)
-        ends.append(frame.snapshot())
+        paths.append(frame.snapshot())
     frame.branch_depth -= 1
-    frame.meet(ends, node)
+    meets(frame, paths, node)
     if node.finalbody is not None:
         alive, frame.alive = frame.alive, True
         execute_block(frame, node.finalbody.body)
@@ -201,7 +229,7 @@ def enters(frame: Frame, node: cst.With) -> None:
         name = region_of(frame, item.item, value)
         if name is not None:
             regions.append(name)
-            frame.tell(Region(name, True, frame.site(item.item)))
+            frame.tell(Region(name, True, frame.site(item.item), arguments_of(frame, name, item.item)))
         if item.asname is not None:
             assign(frame, item.asname.name, value if not isinstance(value, Library) else UNKNOWN)
     with frame.region(tuple(regions)):
@@ -220,6 +248,20 @@ def region_of(frame: Frame, node: cst.BaseExpression, value: Value) -> str | Non
         if isinstance(callee, Library):
             return REGIONS.get(callee.name)
     return None
+
+
+def arguments_of(frame: Frame, name: str, node: cst.BaseExpression) -> Mapping[str, Value]:
+    """What autocast(...) is given, by name: the callees of torch.cuda.amp know their device and have none for it."""
+    if name != "autocast" or not isinstance(node, cst.Call):
+        return {}
+    callee = quietly(frame, node.func)
+    of_device = isinstance(callee, Library) and not callee.name.startswith(("torch.cuda.", "torch.cpu."))
+    names = iter(("device_type", "dtype", "enabled") if of_device else ("enabled", "dtype"))
+    given: dict[str, Value] = {} if of_device else {"device_type": Const("cuda")}
+    for arg in node.args:
+        key = arg.keyword.value if arg.keyword is not None else next(names, "")
+        given["*" if arg.star else key] = quietly(frame, arg.value)
+    return given
 
 
 def augments(frame: Frame, node: cst.AugAssign) -> None:
@@ -254,17 +296,19 @@ def deletes(frame: Frame, node: cst.Del) -> None:
 
 def matches(frame: Frame, node: cst.Match) -> None:
     evaluate(frame, node.subject)
-    before = frame.snapshot()
+    before, site = frame.snapshot(), frame.site(node)
     frame.branch_depth += 1
-    ends = [before]
-    for case in node.cases:
+    paths = [before]
+    for way, case in enumerate(node.cases):
+        frame.tell(Branch(site, way))
         frame.restore(before)
         for name in pattern_names(case.pattern):
             frame.scope.names[name] = UNKNOWN
         execute_block(frame, case.body)
-        ends.append(frame.snapshot())
+        paths.append(frame.snapshot())
+    frame.tell(Branch(site, len(node.cases)))
     frame.branch_depth -= 1
-    frame.meet(ends, node)
+    meets(frame, paths, node)
 
 
 def pattern_names(pattern: cst.CSTNode) -> Iterable[str]:
