@@ -10,14 +10,15 @@ from shapelint.dims import ONE
 from shapelint.events import Event, Kind, Operation, sources
 from shapelint.evidence import axes_of, made_by
 from shapelint.shapes import broadcast, line_up
-from shapelint.values import NONE, Axis, Const, Shape, Tensor, Tuple
+from shapelint.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple
 
 STRETCHING = frozenset({"expand", "expand_as", "repeat", "tile"})
 SHAPE_KEEPING = frozenset({Kind.CAST, Kind.AUTOGRAD})
 OF_TWO = frozenset({"cosine_similarity", "pairwise_distance"})
 REDUCTIONS = frozenset({"sum", "mean", "norm"}) | OF_TWO
 STEPS = frozenset({"pow", "square", "abs", "neg", "mul", "div"})
-SQUARES = frozenset({"pow", "square", "norm", "mul"}) | OF_TWO
+OF_VECTORS = OF_TWO | {"norm"}
+SQUARES = OF_VECTORS | {"pow", "square", "mul"}
 MOST_STEPS = 8
 
 
@@ -199,6 +200,14 @@ def _is_last(axis: int, pair: Sequence[Tensor]) -> bool:
     return axis == -1 or (None not in ranks and axis == max(filter(None, ranks)) - 1)
 
 
+def _looks_flat(operand: Tensor) -> bool:
+    """`x[:, None]` and `y[None, :]` name one axis beside the new one; `y[None]` and unsqueeze leave it open."""
+    match insertion(operand):
+        case Operation(arguments={"index": Tuple(items=items)}):
+            return sum(isinstance(item, Slice) for item in items) == 1
+    return False
+
+
 def _is_outer(base: Operation, axis: int, names: Collection[str]) -> bool:
     """Whether the operands stretch each other, both have `axis`, and a distance or product comes of it.
 
@@ -215,4 +224,6 @@ def _is_outer(base: Operation, axis: int, names: Collection[str]) -> bool:
     if base.name == "mul" and not _is_last(axis, pair):
         return False
     keeps = stretched.keeps(axis) if stretched is not None else False
-    return is_square if keeps is None else keeps  # x.unsqueeze(1) - y.unsqueeze(0): of numbers, or of vectors?
+    if keeps is None:  # x.unsqueeze(1) - y.unsqueeze(0): of numbers, or of vectors?
+        return not OF_VECTORS.isdisjoint(names) or (is_square and not all(map(_looks_flat, pair)))
+    return keeps

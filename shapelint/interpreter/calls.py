@@ -7,7 +7,16 @@ from collections.abc import Iterable
 import libcst as cst
 
 from shapelint.events import Call, Joined, originate
-from shapelint.interpreter import attributes, builtins, containers, expressions, growth, operations, transforms
+from shapelint.interpreter import (
+    attributes,
+    builtins,
+    containers,
+    expressions,
+    growth,
+    jaxtransforms,
+    operations,
+    transforms,
+)
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
@@ -230,7 +239,7 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
 
 def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.Call) -> Value:
     name = callee.name
-    for special in (builtins.call, transforms.call):
+    for special in (builtins.call, transforms.call, jaxtransforms.call):
         known = special(frame, name, arguments, node)
         if known is not None:
             return known
