@@ -29,23 +29,28 @@ Good:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 
 from shapelint.events import Event, Operation
 from shapelint.evidence import broadcasts, clue, name_of, tensors_of
-from shapelint.lineups import Table, is_meant, table_of
+from shapelint.lineups import Table, averaged_tables, is_meant, table_of
 from shapelint.rule import Report
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Operation) or event.problem is not None or not broadcasts(event):
-            continue
-        tables = filter(None, (table_of(a, b) for a, b in combinations(tensors_of(event), 2)))
-        table = next((table for table in tables if not is_meant(event, table)), None)
-        if table is not None:
+    for event, table in chain(tables(events), averaged_tables(events)):
+        if not is_meant(event, table):
             clues = (clue(event, table.column, table.place), clue(event, table.vector))
             yield Report(event, message(event, table), clues)
+
+
+def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
+    for event in events:
+        if isinstance(event, Operation) and event.problem is None and broadcasts(event):
+            for a, b in combinations(tensors_of(event), 2):
+                table = table_of(a, b)
+                if table is not None:
+                    yield event, table
 
 
 def message(event: Operation, table: Table) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 from shapelint.dims import Dim, Origin, Symbol
@@ -17,11 +18,13 @@ from shapelint.evidence import (
     maker_event,
     tensors_of,
 )
+from shapelint.index import operations
 from shapelint.record import record
-from shapelint.shapes import line_up
-from shapelint.values import Axis, Function, Maker, Shape, Tensor, Value
+from shapelint.shapes import line_up, never_equal
+from shapelint.values import UNKNOWN, Axis, Function, Maker, Shape, Tensor, Value
 
 PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
+SQUARES = frozenset({"pow", "square", "mul"})
 GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
 
 
@@ -49,21 +52,46 @@ class Table:
         return axis.maker if axis is not None else None
 
 
-def table_of(a: Tensor, b: Tensor) -> Table | None:
-    """The table that two operands of one length make of each other; None where they do not, or may not."""
+def table_of(a: Tensor, b: Tensor, alike: Callable[[Dim, Dim], bool] = operator.eq) -> Table | None:
+    """The table that two operands of one length make of each other; None where they do not, or may not.
+
+    `alike` says which lengths count as one.
+    """
     lined_up = line_up(a.shape, b.shape)
     pairs = lined_up.pairs
     for i, j in product(range(len(pairs)), repeat=2):
         if not (pairs[i].stretches_left and pairs[j].stretches_right):
             continue
         long_left, long_right = pairs[j].left, pairs[i].right
-        if long_left is None or long_right is None or long_left.size != long_right.size:
+        if long_left is None or long_right is None or not alike(long_left.size, long_right.size):
             continue
         if pairs[i].left is None:
             return Table(b, a, _place(b, j, len(pairs)), long_left.size, lined_up.shape)
         place = _place(a, i, len(pairs))
         return Table(a, b, place, long_left.size, lined_up.shape, pairs[j].right is not None)
     return None
+
+
+def may_be_alike(a: Dim, b: Dim) -> bool:
+    """Two lengths of which nobody said that they differ: one of them comes with data of unknown length."""
+    unnamed = any(s.origin in {Origin.ANONYMOUS, Origin.DATA} for dim in (a, b) for s in dim.symbols())
+    return unnamed and not never_equal(a, b)
+
+
+def averaged_tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
+    """Differences of a column and a vector of unknown lengths that are squared and averaged over all pairs.
+
+    That comes to two variances and the difference of two means: nobody asks for it.
+    """
+    for reduction in operations(events, {"mean", "sum"}):
+        square = made_by(reduction.arguments.get("x", UNKNOWN))
+        if "dim" in reduction.explicit or not isinstance(square, Operation) or square.name not in SQUARES:
+            continue
+        difference = made_by(square.operands[0]) if square.operands else None
+        if isinstance(difference, Operation) and difference.name == "sub" and len(difference.operands) == 2:
+            table = table_of(*difference.operands, may_be_alike)
+            if table is not None and table.maker not in {None, Maker.INSERTED}:
+                yield difference, table
 
 
 def _place(operand: Tensor, index: int, count: int) -> int:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
-from shapelint.interpreter.classes import typical_instance
+from shapelint.interpreter.classes import is_module, typical_instance
+from shapelint.interpreter.comprehensions import item
 from shapelint.interpreter.frame import Frame, Project, Run, Watch, root_scope
-from shapelint.interpreter.functions import evaluate_alone
+from shapelint.interpreter.functions import call_method, evaluate_alone
+from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.statements import execute_all
 from shapelint.scopes import Scope
 from shapelint.tokens import forget_scopes
-from shapelint.values import Function
+from shapelint.values import Dict, Function, Instance, Tuple, Value
 
 __all__ = ["Project", "interpret"]
 
@@ -40,6 +44,14 @@ def interpret(
 
 
 def evaluate_pending(top: Frame, function: Function) -> None:
+    dtypes = dict(top.run.dtypes)
+    evaluate_one(top, function)
+    if top.run.dtypes != dtypes:  # what one function casts is not what another finds
+        top.run.dtypes = dtypes
+        top.run.memo.clear()
+
+
+def evaluate_one(top: Frame, function: Function) -> None:
     owner = function.owner
     if owner is None:
         evaluate_alone(top, function, None)
@@ -48,8 +60,23 @@ def evaluate_pending(top: Frame, function: Function) -> None:
     if function.name not in {"__init__", "setup"}:
         is_static = not function.node.params.params or owner.lookup(function.name) is not function
         before = dict(instance.attributes)  # what one method changes is not what another finds
-        evaluate_alone(top, function, None if is_static and not is_property(owner, function) else instance)
+        if is_static and not is_property(owner, function):
+            evaluate_alone(top, function, None)
+        else:
+            evaluate_alone(top, function, instance, *batches(top, function, instance))
         instance.attributes = before
+
+
+# What a trainer of lightning passes to a step: a batch of the loader that the same class makes.
+STEPS = {"training_step": "train_dataloader", "validation_step": "val_dataloader", "test_step": "test_dataloader"}
+
+
+def batches(top: Frame, function: Function, instance: Instance) -> Iterator[Value]:
+    loader = STEPS.get(function.name)
+    if loader is not None and is_module(instance):
+        batch = item(top, call_method(top, instance, loader, Arguments(), function.node), function.node)
+        if isinstance(batch, Tuple | Dict):
+            yield batch
 
 
 def is_property(owner: object, function: Function) -> bool:

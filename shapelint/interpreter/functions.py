@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, Region, originate
-from shapelint.interpreter import attributes, contracts, expressions
+from shapelint.interpreter import attributes, casting, contracts, expressions
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
@@ -53,7 +53,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
 
     run = frame.run
     keywords = tuple(sorted(arguments.kwargs.items(), key=lambda keyword: keyword[0]))
-    signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions)
+    signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions, frame.autocast)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     if signature in run.memo:
         known, made_from, changed = run.memo[signature]
@@ -74,7 +74,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         return opaque(frame, function, arguments, node)
     run.called.add(id(function.node))
     inner = frame_of(frame, function, (function.name, run.next_serial()))
-    inner.regions = frame.regions
+    inner.regions, inner.autocast = frame.regions, frame.autocast
     inner.depth, inner.is_call = frame.depth + 1, True
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
@@ -168,15 +168,23 @@ def fill(inner: Frame, function: Function, arguments: Arguments, caller: Frame, 
 def default_of(frame: Frame, param: cst.Param) -> Value:
     if param.default is None:
         return frame.unknown(param.name.value, param, "parameter", None, size(param.name.value, frame.key))
-    return expressions.evaluate(frame, param.default)
+    value = expressions.evaluate(frame, param.default)
+    if isinstance(value, Float) and value.made_by is None:
+        return originate(value, Input(param.name.value, frame.site(param), kind="default"))
+    return value
 
 
-def evaluate_alone(frame: Frame, function: Function, owner: Value | None) -> Value:
-    """Evaluate a function that nobody calls here: its parameters are what their annotations say."""
+def evaluate_alone(frame: Frame, function: Function, owner: Value | None, *given: Value) -> Value:
+    """Evaluate a function that nobody calls here: its parameters are what their annotations say.
+
+    `given` are the values of the first parameters after self, where a framework is known to pass them.
+    """
     key = (function.owner.name if function.owner is not None else "", function.name, frame.run.next_serial())
     inner = frame_of(frame, function, key)
     inner.owner = owner
     bind_alone(inner, function, owner)
+    names = [param.name.value for param in parameters(function.node)[owner is not None :]]
+    inner.scope.names.update(zip(names, given))
     return evaluate_body(inner, function)
 
 
@@ -199,20 +207,21 @@ def entry_value(frame: Frame, param: cst.Param) -> Value:
     """What is known of a parameter without a call: its annotation, else the type of its default."""
     name = param.name.value
     event = Input(name, frame.site(param), frame.site(param.annotation.annotation) if param.annotation else None)
+    value: Value = UNKNOWN
     if param.annotation is not None:
         value = contracts.entry_value(frame, param.annotation, name, default_number(frame, param))
-        if not isinstance(value, Unknown):
+        if not isinstance(value, Unknown | Float):
             return originate(value, event)
     default = expressions.evaluate(frame, param.default) if param.default is not None else UNKNOWN
     symbol = size(name, frame.key, default_number(frame, param))
     match default:
-        case Int():
+        case Int() if not isinstance(value, Float):
             return Int(symbol, made_by=event)
         case Float():
-            return Float(made_by=event)
+            return Float(made_by=event, default=default.value)
         case Function() | Class() | Library() | Layer():
             return default
-    return Unknown(symbol, made_by=event)
+    return originate(value, event) if isinstance(value, Float) else Unknown(symbol, made_by=event)
 
 
 def default_number(frame: Frame, param: cst.Param) -> int | None:
@@ -266,7 +275,10 @@ def decorated_regions(frame: Frame, function: Function) -> Iterator[Region]:
         if isinstance(value, Library) and value.name in SWITCHES:
             value = quietly(frame, node)
         if isinstance(value, Library) and value.name in REGIONS:
-            yield Region(REGIONS[value.name], True, frame.site(node))
+            context = quietly(frame, node) if value.name in casting.AUTOCASTS else value
+            arguments = context.config if isinstance(context, Layer) else {}
+            frame.autocast = casting.autocast_of(context, frame.autocast)
+            yield Region(REGIONS[value.name], True, frame.site(node), arguments)
 
 
 def returned(inner: Frame, function: Function) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from shapelint.dims import Dim, as_dim, divide
+from shapelint.dims import Dim, anonymous, as_dim, divide
 from shapelint.events import Kind
 from shapelint.ops.dtypes import default_dtype, element_dtype, unknown_dtype
 from shapelint.ops.op import (
@@ -122,7 +122,12 @@ def contiguous(x: Value) -> Shape:
 
 
 def torch_tensor(x: Value) -> Result:
-    """torch.tensor: copies, and leaves the graph behind."""
+    """torch.tensor: copies, and leaves the graph behind. Tensors in a list have one element each, of whatever rank."""
+    match x:
+        case Tuple(items=items) if items and all(isinstance(i, Tensor) and i.library == "torch" for i in items):
+            return Part(shape_of(len(items), maker=Maker.CREATED), None, GraphEffect.REBUILD)
+        case Many(item=Tensor(library="torch"), length=length):
+            return Part(shape_of(length or anonymous(object())), None, GraphEffect.REBUILD)
     return Part(array(x), None, GraphEffect.REBUILD)
 
 
