@@ -23,12 +23,14 @@ from shapelint.values import (
     Float,
     Hint,
     Int,
+    Layer,
     Library,
     Many,
     Run,
     Shape,
     Tensor,
     Tuple,
+    Unknown,
     Value,
 )
 
@@ -85,6 +87,19 @@ class DictHint:
 
 
 @record()
+class LayerHint:
+    """A layer of torch whose sizes are not known: `layer: nn.Linear`."""
+
+    name: str
+
+
+LAYERS: Mapping[str, tuple[str, ...]] = {
+    "torch.nn.Linear": ("in_features", "out_features"),
+    "torch.nn.Embedding": ("num_embeddings", "embedding_dim"),
+}
+
+
+@record()
 class InstanceHint:
     """An object of a class of the linted code."""
 
@@ -97,7 +112,7 @@ class AnyHint:
 
 
 TypeHint: TypeAlias = (
-    ArrayHint | ScalarHint | NoneHint | UnionHint | TupleHint | SequenceHint | DictHint | InstanceHint | AnyHint
+    ArrayHint | ScalarHint | NoneHint | UnionHint | TupleHint | SequenceHint | DictHint | InstanceHint | LayerHint | AnyHint
 )
 ANY = AnyHint()
 
@@ -192,6 +207,8 @@ def as_hint(value: Value) -> TypeHint:
             return InstanceHint(value)
         case Library(name=name) if name in ARRAYS:
             return ARRAYS[name]
+        case Library(name=name) if name in LAYERS:
+            return LayerHint(name)
         case Library(name=name):
             root, _, word = name.rpartition(".")
             if root == "builtins" and word in SCALARS:
@@ -386,6 +403,8 @@ def value_of(
             return Dict(other=inner(item, f"{name}[]"))
         case InstanceHint(cls=cls):
             return instance(cls)
+        case LayerHint(name=layer):
+            return Layer(layer, {key: Unknown(size(f"{name}.{key}", scope)) for key in LAYERS[layer]})
         case UnionHint(options=options):
             return reduce(lambda a, b: join(a, b, (scope, name)), [inner(option, name) for option in options])
     return UNKNOWN

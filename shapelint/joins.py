@@ -43,9 +43,11 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
         case Int(), Int() if a.dim == b.dim:
             return replace(a, made_by=None)
         case Float(), Float():
-            return Float(a.value if a.value == b.value else None, _join_graphs(a.graph, b.graph))
+            default = a.default if a.default == b.default else None
+            return Float(a.value if a.value == b.value else None, _join_graphs(a.graph, b.graph), default=default)
         case Unknown(), Unknown():
-            return Unknown(a.dim if a.dim == b.dim else None, _join_graphs(a.graph, b.graph))
+            dtype = a.dtype if a.dtype == b.dtype else None
+            return Unknown(a.dim if a.dim == b.dim else None, _join_graphs(a.graph, b.graph), dtype=dtype)
         case Tuple(), Tuple() if len(a.items) == len(b.items) and a.kind == b.kind:
             items = tuple(join(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.items, b.items)))
             return replace(a, items=items, made_by=a.made_by if a.made_by is b.made_by else None)

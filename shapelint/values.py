@@ -162,11 +162,15 @@ class Int:
 
 @record()
 class Float:
-    """A Python float, known or not."""
+    """A Python float, known or not.
+
+    `default` is what the default of a parameter gives where nobody says otherwise; it is no fact about the value.
+    """
 
     value: float | None = None
     graph: Graph = UNTRACKED
     made_by: Event | None = field(default=None, compare=False, repr=False)
+    default: float | None = field(default=None, compare=False)
 
 
 @record()
@@ -304,6 +308,7 @@ class Instance:
     cls: Class
     attributes: dict[str, Value]
     made_by: Event | None = field(default=None, repr=False)
+    buffers: set[str] = field(default_factory=set)  # attributes that are cast with the parameters
 
 
 @dataclass(slots=True, eq=False)
@@ -337,11 +342,15 @@ class Union:
 
 @record()
 class Unknown:
-    """Nothing is known, except: if it is an integer it is `dim`, and which graph it may hang on."""
+    """Nothing is known, except: if it is an integer it is `dim`, and which graph it may hang on.
+
+    `dtype` is set for what was cast: the array's, or that of a module's parameters.
+    """
 
     dim: Dim | None = None
     graph: Graph = UNTRACKED
     made_by: Event | None = field(default=None, compare=False, repr=False)
+    dtype: str | None = None
 
 
 Value: TypeAlias = (

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Kind, Operation, originate
-from shapelint.interpreter import expressions
+from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.joins import join
@@ -129,7 +129,8 @@ def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Val
 
 def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) -> Value:
     if name in base.attributes:
-        return base.attributes[name]
+        value = base.attributes[name]
+        return casting.attribute(frame, base, name, value) if frame.run.dtypes else value
     found = base.cls.lookup(name)
     if found is not None:
         return unwrapped(frame, found, base, node)
@@ -182,7 +183,7 @@ def of_unknown(frame: Frame, base: Unknown, name: str, node: cst.Attribute) -> V
 def as_tensor(frame: Frame, value: Unknown, node: cst.CSTNode, library: str | None = None) -> Tensor:
     """What was unknown turns out to be an array by its use; the name it has is bound to that."""
     run = Run("", value.made_by if value.made_by is not None else frame.place(node))
-    tensor = Tensor(Shape((), run), None, library, value.graph, value.made_by)
+    tensor = Tensor(Shape((), run), value.dtype, library, value.graph, value.made_by)
     rebind(frame, node, tensor)
     return tensor
 

@@ -10,16 +10,19 @@ from shapelint.events import Call, Joined, originate
 from shapelint.interpreter import (
     attributes,
     builtins,
+    casting,
     containers,
     expressions,
     growth,
     jaxtransforms,
     operations,
     transforms,
+    uses,
 )
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
+from shapelint.ops import lookup
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -246,6 +249,8 @@ def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.
     result = operate(frame, name, arguments, node)
     if result is None:
         return opaque(frame, callee, arguments, node)
+    if type(result) is Layer:
+        uses.widths_are_numbers(frame, name, arguments)
     if name.endswith("_") and arguments.arg_nodes and isinstance(result, Tensor):
         rebind_argument(frame, arguments, result)
     return result
@@ -261,6 +266,10 @@ def call_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Ca
     receiver, name = method.receiver, method.name
     if name in growth.APPENDING:
         growth.appended(frame, node, receiver, arguments.args)
+    elif name in casting.METHODS:
+        known = casting.call(frame, method, arguments, node)
+        if known is not None:
+            return known
     receiver_node = node.func.value if isinstance(node.func, cst.Attribute) else None
     match receiver:
         case Tensor():
@@ -331,8 +340,11 @@ def call_unknown_method(
             return attributes.shape_value(tensor)
         return subscripts.of_shape(frame, tensor, receiver_node, arguments.args[0])  # type: ignore[arg-type]
     if name in LIKE_RECEIVER:
-        return opaque(frame, Method(receiver, name), arguments, node, Unknown(receiver.dim, receiver.graph))
-    if name in ARRAY_METHODS and receiver_node is not None:
+        dtype = casting.asked(name, receiver.dtype, arguments)
+        result = Unknown(receiver.dim, receiver.graph, dtype=dtype)
+        return opaque(frame, Method(receiver, name), arguments, node, result)
+    is_array = name in ARRAY_METHODS or (receiver.dtype is not None and lookup(f"torch.Tensor.{name}") is not None)
+    if is_array and receiver_node is not None:
         tensor = attributes.as_tensor(frame, receiver, receiver_node)
         return call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
     return opaque(frame, Method(receiver, name), arguments, node)
@@ -362,6 +374,8 @@ def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: 
 
 
 def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.Call) -> Value:
+    if layer.name == "torch.nn.Linear":
+        uses.input_has_width(frame, layer, arguments)
     result = operations.call_layer(frame, layer, arguments, node)
     return opaque(frame, layer, arguments, node) if result is None else result
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from shapelint.dims import size
@@ -10,6 +12,7 @@ from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import changed_attributes
+from shapelint.precision import NARROW
 from shapelint.scopes import Scope
 from shapelint.values import (
     NONE,
@@ -22,6 +25,7 @@ from shapelint.values import (
     Library,
     Many,
     Method,
+    Tensor,
     Tuple,
     Union,
     Unknown,
@@ -118,9 +122,12 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
         evaluate_alone(frame, initialiser, instance)
     for name in changed_later(cls) & instance.attributes.keys():
-        if not is_part(instance.attributes[name]):
+        before = instance.attributes[name]
+        if not is_part(before):
             scope = (cls.name, id(cls))
-            instance.attributes[name] = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
+            unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
+            is_narrow = isinstance(before, Tensor) and before.dtype in NARROW  # chosen on purpose, so kept
+            instance.attributes[name] = replace(unknown, dtype=before.dtype) if is_narrow else unknown
     return instance
 
 
@@ -157,7 +164,7 @@ def typical_field(frame: Frame, cls: Class, name: str) -> Value:
 
 def copied(instance: Instance) -> Instance:
     """The same object for an evaluation of its own: what it changes is not seen by others."""
-    return Instance(instance.cls, dict(instance.attributes), instance.made_by)
+    return Instance(instance.cls, dict(instance.attributes), instance.made_by, set(instance.buffers))
 
 
 def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value | None:
@@ -168,8 +175,10 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
     if not isinstance(receiver, Instance):
         return None
     match method.name, arguments.args:
-        case (("to" | "cuda" | "cpu" | "float" | "half" | "double" | "eval" | "train" | "requires_grad_"), _):
+        case (("to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_"), _):
             calls.note_mode(frame, receiver, method.name, arguments, node)
+            return receiver
+        case (("float" | "half" | "bfloat16" | "double" | "type"), _):
             return receiver
         case (
             ("register_buffer" | "register_parameter" | "add_module" | "register_module"),
@@ -180,7 +189,9 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
             ),
         ):
             receiver.attributes[name] = value
-            if method.name != "register_buffer":
+            if method.name == "register_buffer":
+                receiver.buffers.add(name)
+            else:
                 inside = frame.function.name if frame.function is not None else ""
                 frame.tell(Stored(receiver, name, value, frame.site(node), None, inside))
             return NONE

@@ -41,8 +41,10 @@ def call(
             return receiver.items[-1] if isinstance(receiver, Tuple) and receiver.items else last(receiver)
         case ((Tuple() | Many()), "parameters" | "named_parameters" | "load_state_dict", _):
             return calls.opaque(frame, Method(receiver, name), arguments, node)
-        case ((Tuple() | Many()), "to" | "cuda" | "eval" | "train" | "requires_grad_", _):
+        case ((Tuple() | Many()), "to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_", _):
             calls.note_mode(frame, receiver, name, arguments, node)
+            return receiver
+        case ((Tuple() | Many()), "half" | "float" | "double" | "bfloat16", _):
             return receiver
         case Dict(), _, _:
             return call_dict(frame, receiver, name, arguments, node)

@@ -12,6 +12,7 @@ import libcst as cst
 from shapelint.dims import Dim, Symbol
 from shapelint.events import Event, Input, Joined, Site, originate
 from shapelint.joins import resolve
+from shapelint.ops.autocast import Autocast
 from shapelint.scopes import Path, Scope, meet
 from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of
 
@@ -46,6 +47,7 @@ class Run:
     memo: dict[object, tuple[Value, tuple[Event | None, ...], frozenset[str]]] = field(default_factory=dict)
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
+    dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     called: set[int] = field(default_factory=set)  # syntax nodes of the functions that were evaluated for a call
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
@@ -78,6 +80,7 @@ class Frame:
     facts: dict[Symbol, Dim] = field(default_factory=dict)
     alive: bool = True
     regions: tuple[str, ...] = ()
+    autocast: Autocast | None = None
     returns: list[Value] = field(default_factory=list)
     return_hint: Any = None
     bindings: Any = None  # axis names of this function's annotations, bound so far

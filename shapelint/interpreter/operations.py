@@ -9,6 +9,7 @@ from itertools import islice, product
 import libcst as cst
 
 from shapelint.events import Kind, Operation, Site, originate
+from shapelint.interpreter import casting
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
@@ -103,6 +104,8 @@ def perform(
 ) -> Value:
     """Infer the result of an op on bound arguments and tell the rules."""
     result, problem, bound = infer(frame, spelling, bound, node)
+    if layer is not None or frame.autocast is not None:
+        result = casting.given(frame, spelling.op.name, bound, layer, result)
     event = Operation(
         spelling.op.name,
         spelling.callee,

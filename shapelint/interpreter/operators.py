@@ -9,6 +9,7 @@ import libcst as cst
 
 from shapelint.dims import Dim, Truth, as_dim, derive
 from shapelint.events import Kind, Operation, originate
+from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.scopes import compare_numbers
@@ -146,13 +147,19 @@ def on_numbers(operator: str, left: Value, right: Value) -> Value | None:
                 return Int(power)
     if not all(isinstance(value, Int | Float) for value in (left, right)):
         return None
-    x, y = number(left), number(right)
     if operator not in FLOATING:
         return Float() if operator in OPERATORS and operator not in ORDERINGS else None
+    result = calculated(operator, number(left), number(right))
+    if result is not None:
+        return Float(result)
+    return Float(default=calculated(operator, default_number(left), default_number(right)))
+
+
+def calculated(operator: str, x: float | None, y: float | None) -> float | None:
     try:
-        return Float(FLOATING[operator](x, y) if x is not None and y is not None else None)
+        return FLOATING[operator](x, y) if x is not None and y is not None else None
     except (ArithmeticError, ValueError, TypeError):
-        return Float()
+        return None
 
 
 def is_taken(value: Value) -> bool:
@@ -179,6 +186,14 @@ def number(value: Value) -> float | None:
         case Float(value=known):
             return known
     return None
+
+
+def default_number(value: Value) -> float | None:
+    """A number, or what a parameter is where nobody says otherwise."""
+    match value:
+        case Float(value=None, default=default):
+            return default
+    return number(value)
 
 
 def on_sequences(operator: str, left: Value, right: Value) -> Value | None:
@@ -208,7 +223,11 @@ def on_unknowns(
     operands: tuple[cst.CSTNode, cst.CSTNode],
 ) -> Value:
     """An operand is unknown: it may be an int, a tensor or anything else. The data flow is kept."""
-    if operator == "MatrixMultiply":
+    if operator == "MatrixMultiply" or is_cast(left) or is_cast(right):
+        left, right = (
+            attributes.as_tensor(frame, value, side) if is_cast(value) else value  # type: ignore[arg-type]
+            for value, side in zip((left, right), operands)
+        )
         return on_tensors(frame, node, operator, left, right, operands)
     a, b = as_integer(left), as_integer(right)
     dim = None
@@ -234,6 +253,11 @@ def on_unknowns(
     return originate(Unknown(dim, graph), event)
 
 
+def is_cast(value: Value) -> bool:
+    """What was cast to a dtype and is calculated with is an array."""
+    return isinstance(value, Unknown) and value.dtype is not None
+
+
 def as_integer(value: Value) -> Dim | None:
     match value:
         case Int(dim=dim) | Unknown(dim=dim):
@@ -247,13 +271,16 @@ def unary(frame: Frame, node: cst.UnaryOperation, value: Value) -> Value:
         case "Minus", Int(dim=dim):
             return Int(-dim)
         case "Minus", Float(value=known):
-            return replace(value, value=-known if known is not None else None)
+            default = -value.default if value.default is not None else None
+            return replace(value, value=-known if known is not None else None, default=default)
         case "Plus", Int() | Float():
             return value
         case _, Tensor() | Union():
             arguments = Arguments((value,), {}, (node.expression,))
             result = operate(frame, f"operator.{OPERATORS[operator]}", arguments, node)
             return UNKNOWN if result is None else result
+        case _, Unknown(dtype=str()):
+            return unary(frame, node, attributes.as_tensor(frame, value, node.expression))
         case "Minus", Unknown(dim=Dim() as dim):
             return on_unknown_operand(frame, node, value, Unknown(-dim))
         case _, Unknown():

@@ -76,7 +76,7 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
         case Union(options=options):
             return of_union(frame, tuple(option for option in options if option != NONE), index, node)
         case Unknown():
-            if looks_like_array_index(index):
+            if base.dtype is not None or looks_like_array_index(index):
                 tensor = attributes.as_tensor(frame, base, node.value)
                 return item(frame, tensor, index, node)
             return of_unknown(frame, base, index, node)

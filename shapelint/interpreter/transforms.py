@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import libcst as cst
 
-from shapelint.interpreter import expressions
+from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.values import (
@@ -73,6 +73,8 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
         subject = arguments.args[0] if arguments.args else None
         if isinstance(subject, (*CALLABLES, Instance, Layer)):
             return subject
+        if name in casting.AUTOCASTS:
+            return casting.context(name, arguments)
         if arguments.kwargs and name not in REGIONS:  # a decorator with options: jaxtyped(typechecker=beartype)
             return Partial(Library(name), (), tuple(arguments.kwargs.items()))
         return Library(name)

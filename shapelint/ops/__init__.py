@@ -26,6 +26,7 @@ from shapelint.ops import (
     joining,
     layers,
     layout,
+    limits,
     linalg,
     losses,
     masked,
@@ -53,7 +54,7 @@ from shapelint.values import UNKNOWN, Layer, Unknown, Value
 TOPICS = (
     *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
-    *(special, spectral, statistics, masked, factorisations, storage, fused),
+    *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
 )
 
@@ -190,4 +191,6 @@ def layer_attribute(layer: Layer, name: str) -> Value | None:
     constructor = lookup(layer.name)
     if layer.name in distributions.NAMES:
         return distributions.attribute(layer, name)
+    if layer.name in limits.NAMES:
+        return limits.attribute(layer, name)
     return attribute(constructor, layer, name) if constructor is not None else None

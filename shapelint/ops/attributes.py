@@ -8,7 +8,7 @@ from shapelint.dims import as_dim
 from shapelint.ops.dtypes import magnitude
 from shapelint.ops.op import GraphEffect
 from shapelint.ops.results import take_effect
-from shapelint.values import UNKNOWN, Int, Library, Many, Run, Shape, Tensor, Tuple, Unknown, Value
+from shapelint.values import UNKNOWN, Int, Layer, Library, Many, Run, Shape, Tensor, Tuple, Unknown, Value
 
 # Attributes that say nothing of shapes.
 OPAQUE = frozenset({
@@ -46,6 +46,8 @@ def tensor_attribute(tensor: Tensor, name: str) -> Value | None:
             return UNKNOWN
         case "flat":
             return UNKNOWN
+    if name == "device" and tensor.library in {"torch", None}:
+        return Layer("torch.device", {})
     return Unknown() if name in OPAQUE else None
 
 

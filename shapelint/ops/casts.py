@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from shapelint.events import Kind
+from shapelint.events import Input, Kind, Site
 from shapelint.ops.creation import LEGACY
 from shapelint.ops.dtypes import element_dtype, named
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, Result, Unknowable, tensor
-from shapelint.values import Const, Float, Int, Layer, Library, Shape, Tensor, Tuple, Value
+from shapelint.values import Const, Float, Int, Layer, Library, Shape, Tensor, Tuple, Union, Unknown, Value
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 
@@ -51,21 +51,26 @@ def device(name: Value = Const("cpu"), index: Value = Const(None)) -> Value:  # 
 def to_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
     """The dtype that `to` names, or the one it had; None where an argument may be one or the other."""
     targets = bound.get("targets")
-    dtype = element_dtype(bound["x"], library)
-    for target in targets.items if isinstance(targets, Tuple) else (targets,):
+    found = list(targets.items) if isinstance(targets, Tuple) else [targets]
+    for target in (*found, bound.get("other")):
         match target:
-            case None | Const(value=bool() | None) | Layer() | Int():
-                continue
-            case Const(value=str()):
-                continue  # a device
-            case Tensor(dtype=other):
-                dtype = other
             case Library(name=name) if name.startswith("torch.") and named(target, library):
-                dtype = named(target, library)
-            case _:
-                return None
-    other_tensor = bound.get("other")
-    return other_tensor.dtype if isinstance(other_tensor, Tensor) else dtype
+                return named(target, library)
+            case Tensor(dtype=other):
+                return other
+    return element_dtype(bound["x"], library) if all(map(is_no_dtype, found)) else None
+
+
+def is_no_dtype(target: Value | None) -> bool:
+    """A device, a flag, or nothing: what `to` is given beside a dtype."""
+    match target:
+        case None | Const(value=bool() | str() | None) | Layer() | Int():
+            return True
+        case Unknown(made_by=Input(declaration=Site() as declaration)):
+            return declaration.text.rpartition(".")[2].strip("\"'") in {"device", "Device", "str"}
+        case Union(options=options):
+            return all(map(is_no_dtype, options))
+    return False
 
 
 def of_other(bound: Mapping[str, Value], library: str | None) -> str | None:

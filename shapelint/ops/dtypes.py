@@ -9,7 +9,7 @@ from itertools import product
 
 from shapelint.ops.op import DtypeRule
 from shapelint.record import record
-from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Value, tensors_in
+from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Unknown, Value, tensors_in
 
 LIBRARIES = ("torch", "numpy", "jax")
 LADDER = ("bool", "int", "float", "complex")
@@ -122,6 +122,8 @@ def operand(value: Value, library: str | None) -> Operand:
             return Operand(Dtype(_category_of(value)), weak=True)
         case Tuple() | Many():
             return Operand(parse(element_dtype(value, library or "numpy")))
+        case Unknown(dtype=str() as dtype):
+            return Operand(_in_library(parse(dtype), library), scalar=None)
     return Operand(None, scalar=None)
 
 
@@ -146,6 +148,8 @@ def element_dtype(value: Value, library: str | None) -> str | None:
             return _text(_promote(library, kinds)) if library else None
         case Many(item=item):
             return element_dtype(item, library)
+        case Unknown(dtype=dtype):
+            return dtype
         case Int() | Float() | Const(value=bool() | complex()) if library:
             return str(DEFAULTS[library][_category_of(value)])
     return None

@@ -226,7 +226,7 @@ def tensor(value: Value) -> Tensor:
         case Int() | Float() | Const(value=bool() | complex()):
             return Tensor(Shape(), graph=getattr(value, "graph", Tensor().graph))
         case Unknown():
-            return Tensor(graph=value.graph)
+            return Tensor(dtype=value.dtype, graph=value.graph)
     raise Unknowable(f"{type(value).__name__} is no tensor")
 
 
