@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import gcd
 from typing import Any
 
-from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, substitute
+from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, substitute
 from shapelint.joins import join
 from shapelint.record import record
 from shapelint.values import UNKNOWN, Deferred, Value
@@ -99,13 +100,20 @@ def learn(facts: dict[Symbol, Dim], a: Dim, b: Dim) -> bool:
             return True
         case Truth.DIFFERENT:
             return False
-    for symbol, other in sorted(_solvable(a, b), key=lambda pair: RANK[pair[0].origin]):
+    for symbol, other in sorted(_solvable(*_without_factor(a, b)), key=lambda pair: RANK[pair[0].origin]):
         fact = {symbol: other}
         for known, dim in facts.items():
             facts[known] = substitute(dim, fact)
         facts[symbol] = other
         break
     return True
+
+
+def _without_factor(a: Dim, b: Dim) -> tuple[Dim, Dim]:
+    """2*n = 2*m says no more than n = m."""
+    factor = as_dim(gcd(*(coefficient for _, coefficient in (*a.terms, *b.terms))))
+    left, right = divide(a, factor), divide(b, factor)
+    return (left, right) if left is not None and right is not None else (a, b)
 
 
 def _solvable(a: Dim, b: Dim) -> Iterator[tuple[Symbol, Dim]]:

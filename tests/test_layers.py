@@ -18,7 +18,7 @@ ORDER = (
     {"memory"},
     {"shapes", "joins"},
     {"events"},
-    {"annotations", "signatures"},
+    {"annotations", "comments", "signatures"},
     {"hints"},
     {"unification"},
     {"ops"},

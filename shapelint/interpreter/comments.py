@@ -1,0 +1,128 @@
+"""Comments at the end of a line that state a shape, held against what the line binds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+
+import libcst as cst
+
+from shapelint.comments import Claim, claim
+from shapelint.dims import ONE, Dim, Origin, Truth, as_dim, meant_different
+from shapelint.events import Claimed
+from shapelint.interpreter.frame import Frame
+from shapelint.scopes import compare_numbers
+from shapelint.values import UNKNOWN, Function, Instance, Int, Shape, Tensor, Tuple, Unknown, Value
+
+OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Div: lambda a, b: a // b,  # half an axis has a whole size
+}
+
+
+def read(frame: Frame, node: cst.SimpleStatementLine, comment: cst.Comment) -> None:
+    """Tell the rules where the comment can never be true of the value that the line binds."""
+    stated = claim(comment.value)
+    if stated is None:
+        return
+    statement = node.body[-1]
+    bound = [(n, v) for n, v in _bound(frame, statement) if isinstance(v, Tensor) and stated.name in {"", n}]
+    if not bound:
+        return
+    meant = [_meaning(frame, axis) for axis in stated.axes]
+    if any(isinstance(value, Tensor | Tuple | Function) for value in meant):
+        return  # (pred, target): it lists values
+    is_sure = stated.is_sure or any(isinstance(value, Int) for value in meant)
+    sizes = [_sizes(frame, *pair) for pair in zip(stated.axes, meant)]
+    reasons = [_contradiction(value.shape, stated, sizes, is_sure) for _, value in bound]
+    if reasons[0] is not None and all(reasons):
+        name, value = bound[0]
+        frame.tell(Claimed(value, name, stated.text, reasons[0], frame.site(statement)))
+
+
+def _bound(frame: Frame, statement: cst.BaseSmallStatement) -> Iterator[tuple[str, Value]]:
+    """Names and values of what a statement binds; what it returns has no name."""
+    match statement:
+        case cst.Return(value=cst.BaseExpression()) if frame.returns:
+            yield "", frame.known(frame.returns[-1])
+        case cst.Assign(targets=(cst.AssignTarget(target=target),)) | cst.AugAssign(target=target):
+            parts = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
+            for part in parts:
+                if isinstance(part, cst.Name):
+                    yield part.value, frame.known(frame.scope.names.get(part.value, UNKNOWN))
+
+
+def _meaning(frame: Frame, axis: str) -> Value:
+    """What the words for an axis stand for in this function; unknown unless they are a size of it."""
+    try:
+        return _evaluated(frame, ast.parse(axis, mode="eval").body)
+    except SyntaxError:
+        return UNKNOWN
+
+
+def _evaluated(frame: Frame, node: ast.expr) -> Value:
+    match node:
+        case ast.Constant(value=int() as number):
+            return Int(as_dim(number))
+        case ast.Name(id=name):
+            found = frame.scope.lookup(name)
+            if found is None and isinstance(frame.owner, Instance):
+                found = frame.owner.attributes.get(name)
+            return UNKNOWN if found is None else frame.known(found)
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if isinstance(frame.owner, Instance):
+            return frame.known(frame.owner.attributes.get(name, UNKNOWN))
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
+            a, b = _evaluated(frame, left), _evaluated(frame, right)
+            if isinstance(a, Int) and isinstance(b, Int):
+                return Int(OPERATORS[type(operator)](a.dim, b.dim))
+    return UNKNOWN
+
+
+def _sizes(frame: Frame, axis: str, meaning: Value) -> tuple[Dim, ...]:
+    """The size that an axis is said to have, and the one that self was built with under the same name."""
+    size = meaning.dim if isinstance(meaning, Int | Unknown) else None
+    built = frame.owner.attributes.get(axis) if isinstance(frame.owner, Instance) else None
+    if size is None or not isinstance(built, Int) or frame.known(built) != Int(size):
+        return () if size is None else (size,)
+    return size, built.dim
+
+
+def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]], is_sure: bool) -> str | None:
+    """Why the shape cannot be what is stated."""
+    count, has_rest = len(stated.axes), stated.axes[0].startswith(("...", "*"))
+    if any(axis.startswith(("...", "*", "#")) for axis in stated.axes[has_rest:]):
+        return None
+    last = shape.axis(-1)
+    if last is not None and last.size.value == count and shape.rank != count:
+        return None  # it may list what stands along the last axis: (x, y, w, h)
+    if not _fits(shape, count, has_rest):
+        return f"has {shape.least_rank} axes, not {count}" if is_sure else None
+    wanted = list(zip(stated.axes, sizes))[has_rest:]
+    lined_up = [*zip(reversed(shape.tail if shape.rank is None else shape.head), reversed(wanted))]
+    if not has_rest and shape.rank is None:
+        lined_up += zip(shape.head, wanted)
+    for axis, (text, size) in lined_up[::-1]:
+        if any(_differ(axis.size, meaning) for meaning in size):
+            meaning = f" ({size[0]})" if text.replace(" ", "") != str(size[0]).replace(" ", "") else ""
+            return f"has {axis.size} where the comment says {text}{meaning}"
+    return None
+
+
+def _fits(shape: Shape, count: int, has_rest: bool) -> bool:
+    """Whether the shape may have as many axes, or more where the comment begins with dots."""
+    if shape.rank is None:
+        return has_rest or shape.least_rank <= count
+    return shape.rank >= count - 1 if has_rest else shape.rank == count
+
+
+def _differ(found: Dim, stated: Dim) -> bool:
+    """Another number, or another name that its author gave to something else in the same place."""
+    if compare_numbers(found, stated) is Truth.DIFFERENT or meant_different(found, stated):
+        return True
+    a, b = found.symbol, stated.symbol
+    if a is not None and b is not None and a.derivation is b.derivation is None:
+        return a.origin is b.origin is Origin.SIZE and a.scope == b.scope and a.name != b.name
+    return found == ONE and b is not None and b.origin is Origin.AXIS

@@ -1,0 +1,39 @@
+"""What a call that goes through says of its arguments: a width is a number, and the input of a layer has that width."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from shapelint.dims import Truth, compare
+from shapelint.interpreter import attributes
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.ops import lookup
+from shapelint.scopes import learn
+from shapelint.values import Int, Layer, Tensor, Unknown
+
+WIDTHS = frozenset(
+    ["in_features", "out_features", "num_embeddings", "embedding_dim", "in_channels", "out_channels", "num_features"]
+    + ["input_size", "hidden_size", "embed_dim", "num_heads", "d_model", "nhead", "num_channels", "num_groups"]
+)
+
+
+def widths_are_numbers(frame: Frame, callee: str, arguments: Arguments) -> None:
+    """`nn.Linear(d, h)`: d and h are integers, although nothing says so where they come from."""
+    spelling = lookup(callee)
+    assert spelling is not None
+    given = [*zip(spelling.positional, arguments.arg_nodes, arguments.args)]
+    given += [(name, arguments.kwarg_nodes.get(name), value) for name, value in arguments.kwargs.items()]
+    for name, node, value in given:
+        if name in WIDTHS and isinstance(node, cst.Name) and isinstance(value, Unknown) and value.dim is not None:
+            attributes.rebind(frame, node, Int(value.dim, value.graph, value.made_by))
+
+
+def input_has_width(frame: Frame, layer: Layer, arguments: Arguments) -> None:
+    """`linear(x)` outside of loops and branches: the last axis of x has in_features."""
+    width, x = layer.config.get("in_features"), arguments.args[0] if arguments.args else None
+    if frame.branch_depth or not isinstance(x, Tensor) or not isinstance(width, Int | Unknown) or width.dim is None:
+        return
+    last = x.shape.axis(-1)
+    if last is not None and compare(last.size, width.dim) is Truth.UNDECIDED:
+        learn(frame.facts, last.size, width.dim)
