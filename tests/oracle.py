@@ -1,0 +1,490 @@
+"""Holds inference against reality: a program is run with probes, and interpreted with the same probes.
+
+A probe after every statement writes down what the names are bound to: real values while the program runs, inferred
+ones while it is interpreted. For every real call of a function one assignment of sizes to symbols has to exist under
+which all that was inferred of it is true, in every evaluation whose entry the call fits.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import libcst as cst
+
+from shapelint.dims import Dim, Symbol, as_dim, substitute
+from shapelint.interpreter import interpret
+from shapelint.interpreter.frame import Frame
+from shapelint.testing import dtype_name, library_of
+from shapelint.values import Axis, Class, Const, Deferred, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
+
+PROBE = "__seen__"
+MOST_CALLS = 6  # of one function that are recorded
+MOST_ROUNDS = 4  # of one loop
+MOST_ITEMS = 12
+COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
+LEAVING = (cst.Return, cst.Raise, cst.Break, cst.Continue)
+
+Sizes = dict[Symbol, Dim]
+
+
+class Contradiction(Exception):
+    """What was inferred is not what happened."""
+
+
+# --- probes ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Point:
+    """A probe: in which function (0: the top level), inside which of its loops, after which line of the source."""
+
+    function: int
+    loops: tuple[int, ...]
+    is_entry: bool
+    starts_round: bool
+    text: str
+
+
+@dataclass(eq=False)
+class Probes(cst.CSTTransformer):
+    """Puts `__seen__ = __probe__(number, locals())` at the beginning of blocks and after statements."""
+
+    points: list[Point] = field(default_factory=list)
+    functions: list[int] = field(default_factory=lambda: [0])
+    loops: list[list[int]] = field(default_factory=lambda: [[]])
+    classes: list[bool] = field(default_factory=lambda: [False])
+    met: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def probe(self, text: str, is_entry: bool = False, starts_round: bool = False) -> cst.SimpleStatementLine:
+        number = len(self.points)
+        self.points.append(Point(self.functions[-1], tuple(self.loops[-1]), is_entry, starts_round, text))
+        return cst.parse_statement(f"{PROBE} = __probe__({number}, locals())")  # type: ignore[return-value]
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.met += 1
+        self.functions.append(self.met)
+        self.loops.append([])
+        self.classes.append(False)
+
+    def leave_FunctionDef(self, original: cst.FunctionDef, updated: cst.FunctionDef) -> cst.FunctionDef:
+        entry = self.probe(f"def {original.name.value}", is_entry=True)
+        self.functions.pop()
+        self.loops.pop()
+        self.classes.pop()
+        return updated.with_changes(body=begun(updated.body, entry))
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        self.classes.append(True)
+
+    def leave_ClassDef(self, original: cst.ClassDef, updated: cst.ClassDef) -> cst.ClassDef:
+        self.classes.pop()
+        return updated
+
+    def visit_For(self, node: cst.For) -> None:
+        self.met += 1
+        self.loops[-1].append(self.met)
+
+    visit_While = visit_For
+
+    def leave_For(self, original: Any, updated: Any) -> Any:
+        start = self.probe(header(original), starts_round=True)
+        self.loops[-1].pop()
+        return self.followed(original, updated.with_changes(body=begun(updated.body, start)))
+
+    leave_While = leave_For
+
+    def leave_If(self, original: cst.If, updated: cst.If) -> Any:
+        return updated
+
+    def leave_With(self, original: cst.With, updated: cst.With) -> Any:
+        start = self.probe(header(original))
+        return self.followed(original, updated.with_changes(body=begun(updated.body, start)))
+
+    def leave_Try(self, original: cst.Try, updated: cst.Try) -> Any:
+        return self.followed(original, updated)
+
+    def leave_SimpleStatementLine(self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine) -> Any:
+        is_future = any(isinstance(s, cst.ImportFrom) and header(s).startswith("from __future__") for s in original.body)
+        return updated if is_future or isinstance(original.body[-1], LEAVING) else self.followed(original, updated)
+
+    def followed(self, original: cst.CSTNode, updated: Any) -> Any:
+        if self.classes[-1]:
+            return updated
+        return cst.FlattenSentinel([updated, self.probe(header(original))])
+
+    def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
+        start = [s for s in updated.body if isinstance(s, cst.SimpleStatementLine) and is_preamble(s)]
+        rest = updated.body[len(start) :]
+        return updated.with_changes(body=[*start, self.probe("module", is_entry=True), *rest])
+
+
+def begun(block: cst.BaseSuite, probe: cst.SimpleStatementLine) -> cst.BaseSuite:
+    body = block.body if isinstance(block, cst.IndentedBlock) else [cst.SimpleStatementLine(block.body)]  # type: ignore
+    return cst.IndentedBlock([probe, *body])
+
+
+def header(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node).strip().splitlines()[0]
+
+
+def is_preamble(statement: cst.SimpleStatementLine) -> bool:
+    """A docstring or a future import, which have to stand first."""
+    first = statement.body[0]
+    return header(first).startswith("from __future__") or (
+        isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString)
+    )
+
+
+# --- reality --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Array:
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object: what its attributes are, as far as they are arrays or plain values."""
+
+    classes: tuple[str, ...]  # its own and those it inherits from
+    attributes: Mapping[str, Any]
+
+
+OPAQUE = object()
+State = dict[str, Any]
+
+
+def described(value: Any, depth: int = 3) -> Any:
+    """A real value without what may change later."""
+    if library_of(value) is not None and hasattr(value, "shape") and not isinstance(value, type):
+        try:
+            return Array(tuple(int(n) for n in value.shape), dtype_name(value.dtype))
+        except Exception:
+            return OPAQUE
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple() | list() if depth and len(value) <= MOST_ITEMS:
+            return [described(item, depth - 1) for item in value]
+        case dict() if depth and len(value) <= MOST_ITEMS:
+            return {key: described(item, depth - 1) for key, item in value.items() if isinstance(key, str | int)}
+    if depth == 3 and hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
+        held = {**vars(value), **vars(value).get("_parameters", {}), **vars(value).get("_buffers", {})}
+        classes = tuple(cls.__name__ for cls in type(value).__mro__)
+        return Thing(classes, {name: described(item, 1) for name, item in held.items() if not name.startswith("__")})
+    return OPAQUE
+
+
+@dataclass(eq=False)
+class Calls:
+    """What the probes saw while the program ran: for each function its calls, for each call its states in order."""
+
+    points: list[Point]
+    calls: dict[int, list[list[tuple[int, State]]]] = field(default_factory=dict)
+    running: dict[int, tuple[Any, list[tuple[int, State]]]] = field(default_factory=dict)
+    rounds: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def probe(self, number: int, names: Mapping[str, Any]) -> None:
+        frame, point = sys._getframe(1), self.points[number]
+        if point.is_entry:
+            seen = self.calls.setdefault(point.function, [])
+            states: list[tuple[int, State]] = []
+            if len(seen) < MOST_CALLS:
+                seen.append(states)
+                self.running[id(frame)] = frame.f_code, states
+                self.rounds = {key: count for key, count in self.rounds.items() if key[0] != id(frame)}
+            else:
+                self.running.pop(id(frame), None)
+        code, states = self.running.get(id(frame), (None, []))
+        if code is not frame.f_code:
+            return
+        key = id(frame), number
+        self.rounds[key] = self.rounds.get(key, 0) + 1
+        if self.rounds[key] <= MOST_ROUNDS:
+            visible = {name: value for name, value in names.items() if not name.startswith("__")}
+            if not point.function:
+                visible = {name: value for name, value in visible.items() if not isinstance(value, type | ModuleType)}
+            states.append((number, {name: described(value) for name, value in visible.items()}))
+
+
+# --- inference ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """One evaluation of a function by the interpreter: what it knew at each probe."""
+
+    frame: Frame
+    states: dict[int, list[dict[str, Value]]] = field(default_factory=dict)
+
+
+def evaluations(module: cst.Module, filename: str, points: list[Point]) -> dict[int, list[Evaluation]]:
+    """By function: its evaluations, in order."""
+    numbers = {id(node): number for node, number in probes(module)}
+    found: dict[int, Evaluation] = {}
+
+    def watch(frame: Frame, node: cst.CSTNode, value: Value) -> None:
+        number = numbers.get(id(node))
+        if number is not None:
+            states = found.setdefault(id(frame), Evaluation(frame)).states.setdefault(number, [])
+            states.append(dict(visible(frame)))
+
+    interpret(module, filename, None, watch)
+    result: dict[int, list[Evaluation]] = {}
+    for evaluation in found.values():
+        entry = next(iter(evaluation.states))
+        result.setdefault(points[entry].function, []).append(evaluation)
+    return result
+
+
+def probes(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, int]]:
+    match node:
+        case cst.Assign(
+            targets=[cst.AssignTarget(target=cst.Name(value="__seen__") as name)],
+            value=cst.Call(args=[cst.Arg(value=cst.Integer(value=number)), _]),
+        ):
+            yield name, int(number)
+            return
+    for child in node.children:
+        yield from probes(child)
+
+
+def visible(frame: Frame) -> Iterator[tuple[str, Value]]:
+    """The names of a function and of those around it, with what is known of them now."""
+    scope = frame.scope
+    chain = []
+    while scope is not None and scope.parent is not None:
+        if not scope.is_class and (scope.origin is None or frame.function is None):
+            chain.append(scope)
+        scope = scope.parent
+    for outer in reversed(chain):
+        for name, value in outer.names.items():
+            if not isinstance(value, Deferred) and not name.startswith("__"):
+                yield name, still(frame, value)
+
+
+def still(frame: Frame, value: Value) -> Value:
+    """A value that later statements do not change."""
+    if isinstance(value, Instance):
+        return Instance(value.cls, {name: frame.known(v) for name, v in value.attributes.items()})
+    return frame.known(value)
+
+
+# --- both -----------------------------------------------------------------------------------------------------------
+
+
+def claims(value: Value, real: Any, name: str) -> Iterator[tuple[Dim, int, str]]:
+    """The equations that make an inferred value true. Raises Contradiction where nothing can."""
+    match value, real:
+        case _ if real is OPAQUE:
+            return
+        case Tensor(shape=shape), Array(shape=sizes):
+            if shape.rank not in {None, len(sizes)} or len(sizes) < shape.least_rank:
+                raise Contradiction(f"{name} is {shape} by inference, but {sizes}")
+            if not dtype_fits(value.dtype, real.dtype):
+                raise Contradiction(f"{name} has dtype {value.dtype} by inference, but {real.dtype}")
+            front, back = list(zip(shape.head, sizes)), list(zip(shape.tail[::-1], sizes[::-1]))
+            for axis, number in (*front, *back):
+                yield from of_axis(axis, number, f"{name} is {shape} by inference, but {sizes}")
+        case Unknown(dim=Dim() as dim), int() if not isinstance(real, bool):
+            yield dim, real, f"{name} is {dim} by inference, but {real}"
+        case Int(dim=dim), bool() | int():
+            yield dim, int(real), f"{name} is {dim} by inference, but {real}"
+        case Float(value=float() as known), int() | float() if known == known and abs(known) != float("inf"):
+            if abs(known - real) > 1e-6 * max(1.0, abs(known)):
+                raise Contradiction(f"{name} is {known} by inference, but {real}")
+        case Const(value=bool() | str() | None as known), _ if known != real and "{" not in str(known):
+            raise Contradiction(f"{name} is {known!r} by inference, but {real!r}")
+        case Tuple(items=items, kind="tuple" | "list" | "size"), list():
+            if len(items) != len(real):
+                raise Contradiction(f"{name} has {len(items)} items by inference, but {len(real)}")
+            for index, (item, actual) in enumerate(zip(items, real)):
+                yield from claims(item, actual, f"{name}[{index}]")
+        case Many(item=item, length=length, kind="tuple" | "list" | "size"), list():
+            if length is not None:
+                yield length, len(real), f"{name} has {length} items by inference, but {len(real)}"
+            for actual in real:
+                solve(list(claims(item, actual, f"{name}[...]")), {})  # each by itself: "alike" is not "the same"
+        case Dict(items=items), dict():
+            for key, item in items:
+                if isinstance(key, str | int) and key in real:
+                    yield from claims(item, real[key], f"{name}[{key!r}]")
+        case Instance(cls=cls), Thing(classes=classes) if cls.name not in classes:
+            raise Contradiction(f"{name} is of class {cls.name} by inference, but {classes[0]}")
+        case Instance(attributes=attributes), Thing(attributes=actual):
+            for key, item in attributes.items():
+                if key in actual:
+                    yield from claims(item, actual[key], f"{name}.{key}")
+        case (Tensor() | Int() | Float() | Tuple(kind="tuple" | "list" | "size")), _ if not alike(value, real):
+            raise Contradiction(f"{name} is {value} by inference, but {real!r}")
+
+
+def of_axis(axis: Axis, number: int, text: str) -> Iterator[tuple[Dim, int, str]]:
+    yield axis.size, number, text
+
+
+def alike(value: Value, real: Any) -> bool:
+    """Whether a value of another kind may be what was inferred: a 0-dim array counts as a number, and the reverse."""
+    match value, real:
+        case Tensor(), bool() | int() | float():
+            return value.shape.rank in {None, 0}
+        case (Int() | Float()), Array(shape=()) | bool() | int() | float():
+            return True
+        case Tuple(), list():
+            return True
+        case Tuple(items=items), Array(shape=(count, *_)):
+            return len(items) == count
+        case Tensor(), list():
+            return False
+    return False
+
+
+def dtype_fits(inferred: str | None, real: str) -> bool:
+    return inferred is None or not inferred[-1:].isdigit() or inferred == real
+
+
+def solve(equations: list[tuple[Dim, int, str]], sizes: Sizes) -> None:
+    """Add to `sizes` what the equations say. Raises Contradiction where no assignment fulfils them all."""
+    pending, progress = equations, True
+    while progress:
+        progress, left = False, []
+        for dim, number, text in pending:
+            known = substitute(dim, sizes)
+            if known.value is not None:
+                if known.value != number:
+                    raise Contradiction(text)
+                progress = progress or known != dim
+                continue
+            symbols = set(known.symbols())
+            solved = root(known, number) if len(symbols) == 1 else None
+            if solved is None:
+                left.append((dim, number, text))
+                continue
+            if solved != int(solved):
+                raise Contradiction(text)
+            sizes[symbols.pop()] = as_dim(int(solved))
+            progress = True
+        pending = left
+
+
+def root(dim: Dim, number: int) -> float | None:
+    """The value of the one symbol of a linear polynomial; None where it is none."""
+    rest = [(monomial, c) for monomial, c in dim.terms if monomial]
+    constant = sum(c for monomial, c in dim.terms if not monomial)
+    if len(rest) != 1 or len(rest[0][0]) != 1 or rest[0][0][0].derivation is not None:
+        return None
+    return (number - constant) / rest[0][1]
+
+
+def fits(inferred: Mapping[str, Value], real: State, sizes: Sizes) -> None:
+    """Add to `sizes` what one state says. Raises Contradiction."""
+    equations = []
+    for name, value in inferred.items():
+        if name in real and not isinstance(value, Class | Union):
+            equations += list(claims(value, real[name], name))
+    solve(equations, sizes)
+    for name, value in inferred.items():
+        if name in real and isinstance(value, Union):
+            one_of(value, real[name], name, sizes)
+
+
+def one_of(value: Union, real: Any, name: str, sizes: Sizes) -> None:
+    """Raises Contradiction where none of the options is what happened."""
+    reasons = []
+    for option in value.options:
+        try:
+            return solve(list(claims(option, real, name)), dict(sizes))
+        except Contradiction as error:
+            reasons.append(str(error))
+    raise Contradiction("; ".join(reasons))
+
+
+def contradictions(function: list[Evaluation], call: list[tuple[int, State]], points: list[Point]) -> Iterator[str]:
+    """Where the evaluations of a function contradict one real call of it."""
+    for evaluation in function:
+        base: Sizes = {}
+        entry, names = call[0]
+        try:
+            fits(evaluation.states[entry][0], names, base)
+        except (Contradiction, KeyError):
+            continue  # evaluated for other arguments
+        levels: list[tuple[int, Sizes]] = [(0, base)]
+        for number, state in call[1:]:
+            point = points[number]
+            while len(levels) - 1 > len(point.loops) or any(
+                loop != inner for (loop, _), inner in zip(levels[1:], point.loops)
+            ):
+                levels.pop()
+            if point.starts_round and len(levels) - 1 == len(point.loops):
+                levels.pop()
+            while len(levels) - 1 < len(point.loops):
+                levels.append((point.loops[len(levels) - 1], dict(levels[-1][1])))
+            inferred = evaluation.states.get(number)
+            if inferred is None:
+                if not evaluation.frame.is_call:
+                    yield f"after {point.text!r}: never reached by inference"
+                break
+            reasons = []
+            for candidate in inferred:
+                sizes = dict(levels[-1][1])
+                try:
+                    fits(candidate, state, sizes)
+                    levels[-1] = levels[-1][0], sizes
+                    break
+                except Contradiction as error:
+                    reasons.append(str(error))
+            else:
+                yield f"after {point.text!r}: {'; '.join(dict.fromkeys(reasons))}"
+                break
+
+
+@dataclass(eq=False)
+class Program:
+    """A program with probes: its module while and after it ran, and what inference says of it."""
+
+    filename: str
+    module: ModuleType
+    calls: Calls
+    evaluations: dict[int, list[Evaluation]]
+    points: list[Point]
+
+    def run(self) -> None:
+        """Execute the top level. Raises what the program raises."""
+        code = compile(self.module.__dict__["__source__"], self.filename, "exec")
+        exec(code, self.module.__dict__)
+
+    def contradictions(self) -> list[str]:
+        found = [
+            text
+            for function, calls in self.calls.calls.items()
+            for call in calls
+            if call
+            for text in contradictions(self.evaluations.get(function, []), call, self.points)
+        ]
+        return list(dict.fromkeys(found))
+
+    def compared(self) -> int:
+        """How many states were held against an evaluation of their function."""
+        return sum(
+            len(call) for number, calls in self.calls.calls.items() for call in calls if self.evaluations.get(number)
+        )
+
+
+def instrumented(text: str, filename: str, name: str = "__main__") -> Program:
+    """A program ready to run."""
+    transformer = Probes()
+    source = cst.parse_module(text).visit(transformer).code
+    points = transformer.points
+    calls = Calls(points)
+    module = ModuleType(name)
+    module.__dict__.update({"__probe__": calls.probe, "__source__": source, "__file__": filename})
+    return Program(filename, module, calls, evaluations(cst.parse_module(source), filename, points), points)
