@@ -31,7 +31,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
-from shapelint.gradients import DeadTerm, concretised, dead_terms, left_in_forward, trained_by, words_for
+from shapelint.gradients import DeadTerm, concretised, dead_terms, trained_by, words_for
+from shapelint.onward import left_in_forward
 from shapelint.rule import Clue, Report
 
 MEANING = {
@@ -44,7 +45,7 @@ MEANING = {
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for dead in dead_terms(events):
-        if not dead.cut.rebuilds and not dead.cut.is_flat:
+        if dead.cut.takes_out:
             source = trained_by(dead.cut)
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))

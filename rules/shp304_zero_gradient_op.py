@@ -34,9 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event
+from shapelint.events import Event, Operation
 from shapelint.gradients import dead_terms, words_for
+from shapelint.onward import onward
 from shapelint.rule import Clue, Report
+
+INSTEAD = "Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator"
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -45,7 +48,19 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             cut = dead.cut.event
             yield Report(
                 cut,
-                f"This term of the loss trains nothing: {cut.name} is flat, so {words_for(dead.cut)} gets no gradient "
-                "from it. Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator",
+                f"This term of the loss trains nothing: {name_of(cut)} is flat, so {words_for(dead.cut)} gets no "
+                f"gradient from it. {INSTEAD}",
                 (Clue("part of the loss here", dead.loss.site),),
             )
+    for end, place in onward(events):
+        if end.is_flat:
+            yield Report(
+                end.event,
+                f"{words_for(end)} gets no gradient through {name_of(end.event)}, which is flat, nor elsewhere, "
+                f"though {place.site.text} goes on with the result. {INSTEAD}",
+                (Clue("goes on here", place.site),),
+            )
+
+
+def name_of(event: Event) -> str:
+    return event.name if isinstance(event, Operation) else "this"

@@ -6,13 +6,19 @@ for the event that took it from the graph. What is called and unknown counts as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Stored
+from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Region, Stored
 from shapelint.index import once_per_file
+from shapelint.ops import lookup
+from shapelint.ops.dtypes import parse
+from shapelint.ops.op import GraphEffect
 from shapelint.record import record
 from shapelint.registration import WEIGHTED_LAYERS, steps
+from shapelint.switched import is_without_gradients, source_of, switched_off
 from shapelint.values import (
     NONE,
     Class,
@@ -39,28 +45,46 @@ from shapelint.values import (
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
 REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
-# What has no gradient, or only zeros: other rules speak of that.
+# Where gradients are zero or missing, beside those ops that say so themselves.
 FLAT = frozenset({
     "argmax", "argmin", "argsort", "sign", "round", "floor", "ceil", "trunc", "one_hot", "bincount", "histc", "long",
-    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "sample", "isnan", "isfinite",
+    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "sample", "floor_divide",
 })  # fmt: skip
+SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
+EFFECTS_WITHOUT = frozenset({GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT})
+COUNTING = frozenset({"int", "uint", "bool"})  # categories of dtypes without gradients
 WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
 LEAVES = frozenset({"parameter", "requires_grad_"})
 LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
-NO_GRAD = frozenset({"no_grad", "inference_mode"})
+COUNTS = re.compile(r"\b(U?[Ii]nt\d*|[Bb]ool|LongTensor|BoolTensor)\b")  # annotations of what has no gradient
 MOST_DEPTH = 400
 
 
 @record()
 class Cut:
-    """Where a value left the graph: the event, and what would have trained through it."""
+    """Where a value left the graph: the event, and what would have trained through it.
 
-    event: Operation | Input
+    Of a region without gradients: `inside` is what was computed there, `run` what of the lost was called in it.
+    """
+
+    event: Operation | Input | Region
     lost: frozenset[object]
+    inside: Event | None = None
+    run: frozenset[object] = frozenset()
+
+    @property
+    def place(self) -> Event:
+        """What was computed where the graph ends."""
+        return self.event if self.inside is None else self.inside
 
     @property
     def rebuilds(self) -> bool:
-        return isinstance(self.event, Operation) and not cuts(self.event) and not self.is_flat
+        return isinstance(self.event, Operation) and rebuilds(self.event) and not cuts(self.event)
+
+    @property
+    def takes_out(self) -> bool:
+        """detach(), .data, item(): the value goes on without its graph."""
+        return isinstance(self.event, Input) or (isinstance(self.event, Operation) and cuts(self.event))
 
     @property
     def is_flat(self) -> bool:
@@ -87,7 +111,7 @@ class Flow:
     """The data flow of one file; what is found of an event is kept."""
 
     events: Sequence[Event]
-    arguments: bool = False  # whether what a function is given counts as attached, as in a loss function
+    seeds: frozenset[Event] | None = frozenset()  # parameters of functions that count as attached; None: all
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
     methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
@@ -116,13 +140,18 @@ class Flow:
             case Many(item=item):
                 return self.hold(item)
             case Dict(items=pairs, other=other):
-                return self.any_of((*(item for _, item in pairs), other))
+                own = self.of(value.made_by) if isinstance(value.made_by, Input) else LOOSE
+                return own | self.any_of((*(item for _, item in pairs), other))
+            case Float(made_by=Input()) | Int(made_by=Input()):
+                return LOOSE
             case Tensor() | Unknown() | Float() | Int():
                 maker = maker_of(value)
                 if maker is not None:
                     return self.of(maker)
                 graph = graph_of(value)
                 return Hold(graph.origins) if graph.state is GraphState.GRAPH else LOOSE
+            case Layer(name=name, config=config) if name.startswith("torch.distributions."):
+                return self.any_of(tuple(config.values()))
         return LOOSE
 
     def hold_element(self, value: Value | None, index: int) -> Hold:
@@ -170,7 +199,7 @@ class Flow:
                 return self.of(maker)
             case Input(kind="attribute", source=Instance()):
                 return self.any_of(self.stored(event))
-            case Input(kind="parameter") if self.arguments:
+            case Input(kind="parameter") if self.is_seed(event):
                 return Hold(frozenset({event}))
             case Input(kind="item", name=name, source=source) if name.isdigit():
                 return self.hold_element(source, int(name))
@@ -182,18 +211,39 @@ class Flow:
                 return Hold() if maker_of(source) is None else self.hold(source)
             case Joined(options=options):
                 return self.any_of(options)
-            case Operation() if not is_without_gradients(event.regions):
-                return self.of_operation(event)
-            case Call() if not is_without_gradients(event.regions):
-                return self.of_call(event)
+            case Operation():
+                return self.outside(event, self.of_operation(event))
+            case Call():
+                return self.outside(event, self.of_call(event))
         return LOOSE
+
+    def is_seed(self, event: Input) -> bool:
+        if self.seeds is None:
+            return COUNTS.search(event.annotation) is None
+        return event in self.seeds
+
+    def outside(self, event: Operation | Call, hold: Hold) -> Hold:
+        """How what was computed in a region without gradients looks from outside of it: it is cut there."""
+        if not is_without_gradients(event.regions):
+            return hold
+        region = switched_off(self.events).get(id(event))
+        operands = [self.hold(value) for value in (hands(event) if region is not None else ())]
+        earlier = [cut for operand in (hold, *operands) for cut in operand.cuts if cut.event is region]
+        if region is None or not (hold.live or earlier):
+            return LOOSE
+        given = frozenset().union(*(operand.live for operand in operands))
+        lost = hold.live.union(given, *(cut.lost for cut in earlier))
+        run = (hold.live - given).union(*(cut.run for cut in earlier))
+        return Hold(cuts=(Cut(region, lost, event, run),))
 
     def of_operation(self, event: Operation) -> Hold:
         if event.name in LEAVES:
             return LOOSE if event.arguments.get("requires_grad") == Const(False) else Hold(frozenset({event}))
         if event.name == "grad" and event.arguments.get("create_graph") != Const(True):
             return LOOSE
-        operands = self.any_of(event.values)
+        if event.name in SIZES or (effect_of(event) is GraphEffect.CONSTANT and not rebuilds(event)):
+            return LOOSE
+        operands = self.any_of(event.values) | self.hold(event.layer)
         if cuts(event) or rebuilds(event) or is_flat(event):
             return Hold(cuts=(Cut(event, operands.live),)) if operands.live else operands
         if event.layer is not None and event.layer.name in WEIGHTED_LAYERS:
@@ -204,16 +254,19 @@ class Flow:
 
     def is_weighted(self, event: Operation, operands: Hold) -> bool:
         """Whether a factor that was detached may be the weight of one that the caller gave, attached or not."""
-        deliberate = all(cut.is_flat or cut.event.name in {"detach", "data"} for cut in operands.cuts)
+        deliberate = all(cut.is_flat or getattr(cut.event, "name", "") in {"detach", "data"} for cut in operands.cuts)
         given = [value for value in event.values if isinstance(maker_of(value), Input) and self.hold(value) == LOOSE]
         return deliberate and any(isinstance(value, Tensor | Unknown) for value in given)
 
     def of_call(self, event: Call) -> Hold:
         """A project's function gives what it computed; of others only what they were called with is known."""
-        given = self.any_of((*event.args, *(value for _, value in event.kwargs)))
+        given = self.any_of(hands(event))
         match event.callee:
+            case Method(name=name) if name in SIZES:
+                return LOOSE
             case Function():
-                return self.hold(event.result) | given
+                result = self.hold(event.result)
+                return Hold(cuts=result.cuts) if result.cuts else result | given
             case Library():
                 return given
             case Method(receiver=Tensor() as receiver):
@@ -266,9 +319,9 @@ class Flow:
         return None
 
 
-def is_without_gradients(regions: Sequence[str]) -> bool:
-    innermost = next((r for r in reversed(regions) if r in NO_GRAD or r == "enable_grad"), None)
-    return innermost in NO_GRAD
+def hands(event: Operation | Call) -> tuple[Value, ...]:
+    """What an operation or a call is given."""
+    return event.values if isinstance(event, Operation) else (*event.args, *(value for _, value in event.kwargs))
 
 
 def cuts(event: Operation) -> bool:
@@ -276,27 +329,31 @@ def cuts(event: Operation) -> bool:
 
 
 def is_flat(event: Operation) -> bool:
-    """Steps and counts: no gradient, or zeros; whole numbers stay what they are."""
-    return event.name in FLAT
+    """Steps and counts: no gradient, or zeros."""
+    if event.name in FLAT or effect_of(event) in EFFECTS_WITHOUT:
+        return True
+    dtype = parse(event.result.dtype) if isinstance(event.result, Tensor) else None
+    return dtype is not None and dtype.category in COUNTING
+
+
+@lru_cache(maxsize=4096)
+def effect(callee: str) -> GraphEffect:
+    spelling = lookup(callee)
+    return GraphEffect.DIFFERENTIABLE if spelling is None else spelling.op.graph
+
+
+def effect_of(event: Operation) -> GraphEffect:
+    """What an op does to the graph; a method of an object is known by its name alone."""
+    return effect(event.callee) if event.layer is None else GraphEffect.DIFFERENTIABLE
 
 
 def rebuilds(event: Operation) -> bool:
-    """torch.tensor(t), Variable(t); torch.as_tensor only of several tensors."""
+    """torch.tensor(t), Variable(t); torch.as_tensor only of several tensors; arrays of jax keep their history."""
+    if event.callee.startswith("jax."):
+        return False
     if event.name == "as_tensor":
         return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
     return event.name in REBUILDS
-
-
-def source_of(callee: Value) -> object:
-    """Identifies an unknown callable: the same attribute of the same thing is the same one."""
-    match callee:
-        case Method(receiver=receiver, name=name):
-            return source_of(receiver), name
-        case Unknown(made_by=Input(kind="attribute", name=name, source=source)) if source is not None:
-            return source_of(source), name
-        case Unknown(made_by=maker) if maker is not None:
-            return maker
-    return callee
 
 
 @once_per_file

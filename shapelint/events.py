@@ -444,6 +444,8 @@ def _parts(values: Iterable[Value]) -> Iterator[Value]:
                 yield from _parts((receiver,))
             case Union(options=options):
                 yield from _parts(options)
+            case Dict(items=pairs, other=other):
+                yield from _parts((*(item for _, item in pairs), *((other,) if other is not None else ())))
 
 
 def ancestors(event: Event, most: int = 2000) -> Iterator[Event]:

@@ -11,15 +11,13 @@ from shapelint.dataflow import (
     Flow,
     cuts,
     flow_of,
-    is_flat,
-    is_without_gradients,
     rebuilds,
-    source_of,
 )
-from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Returned, ancestors
+from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region, Returned, ancestors
 from shapelint.index import once_per_file
 from shapelint.record import record
 from shapelint.registration import is_module, is_parameter, steps
+from shapelint.switched import handled, is_among, is_without_gradients, optimized, source_of
 from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
 
 
@@ -48,14 +46,20 @@ class DeadTerm:
     cut: Cut
     alive: Value
     loss: Event
+    lost: frozenset[object]  # all that would train through the term
+
+
+@once_per_file
+def _has_graphs(events: Sequence[Event]) -> Iterator[bool]:
+    yield any(type(event) is Operation and event.callee.startswith(("torch.", "jax.")) for event in events)
 
 
 @once_per_file
 def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
-    """The parts of losses that were cut off, each cut once: of what is back-propagated or returned."""
-    if not any(isinstance(event, Operation) and (cuts(event) or rebuilds(event) or is_flat(event)) for event in events):
+    """The parts of losses that were cut off, each cut once: of what is back-propagated, returned or differentiated."""
+    if not _has_graphs(events)[0]:
         return
-    flow, of_arguments = flow_of(events), Flow(events, arguments=True)
+    flow, of_arguments = flow_of(events), Flow(events, seeds=frozenset(predicted(events)))
     seen: set[int] = set()
     for loss, event, is_certain in losses(events):
         found = list(_dead(flow, loss, event, is_certain))
@@ -67,13 +71,30 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
                 yield dead
 
 
+def predicted(events: Sequence[Event]) -> Iterator[Event]:
+    """The parameters of functions that losses take as predictions, or average over; never what they take as labels."""
+    flow = Flow(events, seeds=None)
+    found: set[object] = set()
+    labels: set[object] = set()
+    for event in events:
+        match event:
+            case Operation(kind=Kind.LOSS, values=(prediction, *others)):
+                predictions = flow.hold(prediction).live
+                found |= predictions
+                labels |= flow.any_of(others).live - predictions
+            case Operation(kind=Kind.REDUCTION, values=(averaged, *_)) if event.arguments.get("dim", NONE) == NONE:
+                found |= flow.hold(averaged).live
+    return (origin for origin in found - labels if isinstance(origin, Input))
+
+
 def _of_prediction(flow: Flow, dead: DeadTerm) -> bool:
-    """Whether what was cut is what an attached loss takes as its prediction, and not a label."""
+    """Whether what was cut is what an attached loss is computed from: its prediction, or all that it takes."""
     maker = maker_of(dead.alive)
+    alive = flow.hold(dead.alive).live
     for event in (maker, *ancestors(maker)) if maker is not None else ():
         if isinstance(event, Operation) and event.kind is Kind.LOSS:
-            return bool(flow.hold(event.values[0]).live & dead.cut.lost)
-    return False
+            return bool(flow.hold(event.values[0]).live & dead.lost)
+    return dead.cut.is_flat and alive <= dead.lost
 
 
 def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
@@ -86,11 +107,24 @@ def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[D
     if not alive:
         return
     for term, hold in terms:
-        if hold.cuts and (is_certain or is_scalar(flow, term)):
-            cut = min(hold.cuts, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
-            before = {id(earlier) for earlier in ancestors(cut.event)}
+        found = [cut for cut in hold.cuts if matters(flow, cut, live)]
+        if found and (is_certain or is_scalar(flow, term)):
+            cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
+            before = {id(earlier) for earlier in ancestors(cut.place)}
             if not any(id(maker_of(part)) in before for part, other in terms if other.live):
-                yield DeadTerm(cut, alive[0], event)
+                yield DeadTerm(cut, alive[0], event, frozenset().union(*(cut.lost for cut in found)))
+
+
+def matters(flow: Flow, cut: Cut, live: frozenset[object]) -> bool:
+    """Whether what a cut loses was to train. Modules that only run without gradients may be frozen ones."""
+    if not isinstance(cut.event, Region):
+        return True
+    idle, listed = handled(flow.events), optimized(flow.events)
+    lost = {origin for origin in cut.lost if not is_among(origin, idle)}
+    return any(
+        origin not in cut.run or origin in live or isinstance(origin, Layer) or is_among(origin, listed)
+        for origin in lost
+    )
 
 
 def is_scalar(flow: Flow, value: Value) -> bool:
@@ -111,34 +145,9 @@ def is_scalar(flow: Flow, value: Value) -> bool:
     return False
 
 
-ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
-
-
-def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
-    """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result."""
-    flow = flow_of(events)
-    leaving: dict[int, Cut] = {}
-    seen: set[int] = set()
-    for step in steps(events):
-        match step.event:
-            case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
-                held = flow.any_of(event.values)
-                lost = held.live.union(*(cut.lost for cut in held.cuts))
-                own = frozenset(origin for origin in lost if isinstance(origin, Layer))
-                if own and (rebuilds(event) or cuts(event)) and not is_without_gradients(event.regions):
-                    leaving.setdefault(id(event), held.cuts[0] if held.cuts else Cut(event, own))
-            case Returned(function=function, value=value) if leaving and function.name == "forward":
-                live = flow.hold(value).live
-                for earlier in ancestors(step.event):
-                    cut = leaving.get(id(earlier))
-                    if cut is not None and live and not cut.lost & live and id(cut.event.site.node) not in seen:
-                        seen.add(id(cut.event.site.node))
-                        yield cut
-
-
 def trained_by(cut: Cut) -> Event | None:
     """The nearest of the calls and parameters that would have trained through a cut."""
-    for earlier in ancestors(cut.event):
+    for earlier in (cut.place, *ancestors(cut.place)):
         match earlier:
             case Operation(layer=layer) if earlier in cut.lost or (layer is not None and layer in cut.lost):
                 return earlier
@@ -232,7 +241,9 @@ def concretised(events: Sequence[Event]) -> Iterator[Operation]:
         if isinstance(event, Call) and isinstance(event.callee, Library) and event.callee.name in TRACING
         for argument in event.args[:1]
     }
-    for step in steps(events if traced else ()):
+    if not traced:
+        return
+    for step in steps(events):
         match step.event:
             case Operation(values=(Tensor(library="jax") as value, *_)) as event if needs_numbers(event):
                 if any(id(entered.function) in traced for entered in step.stack):

@@ -7,7 +7,7 @@ from functools import wraps
 from heapq import merge
 from typing import TypeVar
 
-from shapelint.events import Event, Operation
+from shapelint.events import Call, Entered, Event, Left, Operation
 
 Found = TypeVar("Found")
 Places = Mapping[object, Sequence[int]]
@@ -46,7 +46,7 @@ def operations(events: Sequence[Event], names: Collection[str]) -> Iterator[Oper
         yield event
 
 
-def places_of(events: Sequence[Event], kind: type[Event]) -> Sequence[int]:
+def places_of(events: Sequence[Event], kind: type[object]) -> Sequence[int]:
     """Where the events of a kind that is no operation stand."""
     return _places(events)[0].get(kind, ())
 
@@ -57,3 +57,19 @@ def events_of(events: Sequence[Event], kind: type[Some]) -> Iterator[Some]:
         event = events[index]
         assert isinstance(event, kind)
         yield event
+
+
+def caller_of(events: Sequence[Event], event: Event) -> Call | None:
+    """The call of a project's function in whose evaluation an event happened; None where nobody called it."""
+    depth, inside = 0, False
+    for index, other in enumerate(events):
+        if other is event:
+            inside = True
+        elif inside and type(other) is Entered:
+            depth += 1
+        elif inside and type(other) is Left:
+            if depth == 0:
+                following = events[index + 1] if index + 1 < len(events) else None
+                return following if isinstance(following, Call) and following.callee is other.function else None
+            depth -= 1
+    return None

@@ -16,7 +16,7 @@ ORDER = (
     {"dims"},
     {"values"},
     {"memory"},
-    {"shapes", "joins"},
+    {"shapes", "joins", "rowmajor"},
     {"events"},
     {"annotations", "comments", "signatures"},
     {"hints"},
@@ -26,19 +26,26 @@ ORDER = (
     {"interpreter"},
     {"rule", "index"},
     {"evidence", "inert", "registration"},
-    {"lineups", "outer"},
+    {"lineups", "outer", "proposals", "uses", "switched"},
     {"dataflow"},
     {"gradients"},
+    {"onward", "retained"},
     {"config", "source", "suppressions"},
+    {"imports"},
     {"linter", "files", "project"},
     {"cache", "bindings"},
     {"coverage"},
+    {"fixes"},
     {"driver"},
+    {"fixing"},
     {"report"},
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
-SHARED_BY_RULES = {"index", "evidence", "lineups", "outer", "memory", "inert", "dataflow", "gradients", "registration"}
+SHARED_BY_RULES = {
+    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses",
+    "switched", "onward", "retained",
+}  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 
 

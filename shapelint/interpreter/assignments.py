@@ -7,13 +7,27 @@ from collections.abc import Sequence
 import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
-from shapelint.events import Stored, Written
+from shapelint.events import Stored, Written, originate
 from shapelint.interpreter import attributes, comprehensions, containers, expressions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
-from shapelint.joins import join
+from shapelint.joins import join, widened
 from shapelint.scopes import learn
-from shapelint.values import UNKNOWN, Axis, Dict, Instance, Int, Many, Shape, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import (
+    UNKNOWN,
+    Axis,
+    Dict,
+    Instance,
+    Int,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    options,
+)
 
 
 def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | None = None) -> None:
@@ -88,7 +102,7 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
         return
     old = owner.attributes.get(name)
     if frame.branch_depth and old is not None and not isinstance(old, Unknown):
-        owner.attributes[name] = join(old, value, (frame.place(target), name))
+        owner.attributes[name] = widened(join(old, value, (frame.place(target), name)), (frame.place(target), "again"))
     else:
         owner.attributes[name] = value
     method = frame.function.name if frame.function is not None else ""
@@ -101,11 +115,13 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
     container = expressions.evaluate(frame, target.value)
     index = subscripts.index_value(frame, target)
     match container:
-        case Tensor():
+        case Tensor() | Union() if all(isinstance(option, Tensor) for option in options(container)):
             value_node = getattr(node, "value", None)
             arguments = Arguments((container, index, value), {}, (target.value, target.slice[0], value_node))
             result = operate(frame, "operator.setitem", arguments, node)
-            if isinstance(result, Tensor):
+            if isinstance(result, Unknown) and result.made_by is not None:
+                result = originate(container, result.made_by)  # whatever the index picks, the shape stays
+            if isinstance(result, Tensor | Union):
                 attributes.rebind(frame, target.value, result)
         case Dict(items=items, other=other, kind=kind):
             key = expressions.key_of(index)

@@ -48,7 +48,7 @@ def has_graphs(frame: Frame) -> bool:
 
 
 def accumulator(frame: Frame, target: cst.CSTNode) -> tuple[str, Instance | None]:
-    """What holds the values, and whose it is: `losses` of losses["a"], `self.history` of self.history[k]; "" if unclear."""
+    """What holds the values, and whose it is: `losses` of losses["a"], `self.history` of self.history[k]."""
     match target:
         case cst.Name(value=name):
             return name, None
@@ -80,8 +80,8 @@ def begun(loop: cst.CSTNode) -> Iterator[str]:
             case cst.For(target=target):
                 yield from bound(target)
             case cst.Assign(targets=targets):
-                for target in targets:
-                    yield from bound(target.target)
+                for assigned in targets:
+                    yield from bound(assigned.target)
             case cst.AnnAssign(target=target) | cst.Del(target=target):
                 yield from bound(target)
             case cst.Expr(value=cst.Call(func=cst.Attribute(value=target, attr=cst.Name(value="clear")))):

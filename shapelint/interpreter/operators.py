@@ -28,6 +28,7 @@ from shapelint.values import (
     Unknown,
     Value,
     graph_of,
+    options,
 )
 
 OPERATORS: dict[str, str] = {
@@ -307,7 +308,7 @@ def compare_values(
             return UNKNOWN if same is None else Const(same is (operator == "Is"))
         case "In" | "NotIn":
             return membership(operator, left, right)
-    if any(isinstance(value, Tensor) for value in (left, right)):
+    if is_array(left) or is_array(right):
         return on_tensors(frame, node, operator, left, right, (node.left, target.comparator))
     match left, right:
         case Int(dim=a), Int(dim=b):
@@ -326,6 +327,10 @@ def compare_values(
     if first is not None and second is not None and operator in ORDERINGS:
         return Const(ORDERINGS[operator](first, second))
     return UNKNOWN
+
+
+def is_array(value: Value) -> bool:
+    return all(isinstance(option, Tensor) for option in options(value))
 
 
 def compared(operator: str, a: Dim, b: Dim) -> Value:

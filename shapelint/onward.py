@@ -1,0 +1,167 @@
+"""Activations that go on without a gradient into what learns: past a region without gradients, a step, an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
+from shapelint.events import Call, Event, Input, Operation, Region, Returned, ancestors, sources
+from shapelint.gradients import losses
+from shapelint.index import events_of, once_per_file, operations
+from shapelint.registration import WEIGHTED_LAYERS, steps
+from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients, optimized, parts_of, switched_off
+from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value
+
+MOST_SEEN = 400
+ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
+
+
+def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
+    """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result."""
+    if next(operations(events, ARRAYS), None) is None:
+        return
+    flow = flow_of(events)
+    leaving: dict[int, Cut] = {}
+    seen: set[int] = set()
+    for step in steps(events):
+        match step.event:
+            case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
+                held = flow.any_of(event.values)
+                lost = held.live.union(*(cut.lost for cut in held.cuts))
+                own = frozenset(origin for origin in lost if isinstance(origin, Layer))
+                if own and (rebuilds(event) or cuts(event)) and not is_without_gradients(event.regions):
+                    leaving.setdefault(id(event), held.cuts[0] if held.cuts else Cut(event, own))
+            case Returned(function=function, value=value) if leaving and function.name == "forward":
+                live = flow.hold(value).live
+                for earlier in ancestors(step.event):
+                    cut = leaving.get(id(earlier))
+                    if cut is not None and live and not cut.lost & live and id(cut.event.site.node) not in seen:
+                        seen.add(id(cut.event.site.node))
+                        yield cut
+
+
+@once_per_file
+def _trained(events: Sequence[Event]) -> Iterator[frozenset[object]]:
+    flow = flow_of(events)
+    yield frozenset(origin for value, _, _ in losses(events) for origin in flow.hold(value).live)
+
+
+def trained(events: Sequence[Event]) -> frozenset[object]:
+    """All that gets a gradient from anything that the functions of a file return or back-propagate."""
+    return _trained(events)[0]
+
+
+@once_per_file
+def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
+    """Where something that was to train is cut off from a layer that goes on with it; that layer's call.
+
+    Only what trains nowhere else in the file: layers of the linted modules, and what an optimizer is given.
+    """
+    flow, seen = flow_of(events), set[int]()
+    off = switched_off(events)
+    for step in steps(events):
+        place = step.event
+        if not isinstance(place, Operation | Call) or is_without_gradients(place.regions):
+            continue
+        if not takes_on(flow, place):
+            continue
+        for cut in ends_before(flow, place, off):
+            if id(cut.event.site.node) in seen:
+                continue
+            lost = untrained(events, cut, step.stack[-1].owner if step.stack else None)
+            if lost and (isinstance(cut.event, Region) or (step.is_in_forward and any_layer(lost))):
+                seen.add(id(cut.event.site.node))
+                yield Cut(cut.event, lost, cut.inside, cut.run), place
+
+
+def any_layer(origins: frozenset[object]) -> bool:
+    return any(isinstance(origin, Layer) for origin in origins)
+
+
+def takes_on(flow: Flow, event: Operation | Call) -> bool:
+    """A layer with weights, or an unknown callee that is given nothing attached: it goes on with what it gets."""
+    if isinstance(event, Operation):
+        return event.layer is not None and event.layer.name in WEIGHTED_LAYERS
+    return isinstance(event.callee, Unknown) and len(event.args) == 1 and not flow.any_of(event.args).live
+
+
+def ends_before(flow: Flow, place: Operation | Call, off: Mapping[int, Region]) -> Iterator[Cut]:
+    """The cuts that an event's operands hang on, also where other operands are attached."""
+    queue = list(sources(place))
+    seen = {id(event) for event in queue}
+    for event in queue:
+        if id(event) in off:
+            yield from (cut for cut in flow.of(event).cuts if isinstance(cut.event, Region))
+        elif isinstance(event, Operation) and is_flat(event):
+            live = flow.any_of(event.values).live
+            if live:
+                yield Cut(event, live)
+        elif len(seen) < MOST_SEEN and not (isinstance(event, Operation) and (cuts(event) or is_layer(event))):
+            for earlier in sources(event):
+                if id(earlier) not in seen:
+                    seen.add(id(earlier))
+                    queue.append(earlier)
+
+
+def is_layer(event: Operation) -> bool:
+    return event.layer is not None and event.layer.name in WEIGHTED_LAYERS
+
+
+def untrained(events: Sequence[Event], cut: Cut, owner: Value | None) -> frozenset[object]:
+    """What of the lost origins trains nowhere, though it should: it is listed, or belongs to a module of the file."""
+    idle, listed, live = handled(events), optimized(events), trained(events)
+    return frozenset(
+        origin
+        for origin in cut.lost
+        if origin not in live
+        and not is_among(origin, idle)
+        and (
+            is_among(origin, listed)
+            or (isinstance(origin, Layer) and origin.name in WEIGHTED_LAYERS)
+            or is_made(origin)
+        )
+    )
+
+
+def is_made(origin: object) -> bool:
+    return isinstance(origin, Operation) and origin.name == "parameter"
+
+
+def left_off(events: Sequence[Event]) -> Iterator[Call]:
+    """Statements that switch gradients off for good, in a file that trains or a function that goes on training."""
+    calls = [
+        call for call in events_of(events, Call) if isinstance(call.callee, Library) and call.callee.name in SWITCHES
+    ]
+    if not calls or any(FALSE not in call.args for call in calls):
+        return
+    contexts = {id(region.site.node) for region in events_of(events, Region)}
+    if trains(events):
+        yield from {id(c.site.node): c for c in calls if id(c.site.node) not in contexts}.values()
+
+
+def trains(events: Sequence[Event]) -> bool:
+    if next(operations(events, {"backward", "optimizer"}), None) is not None:
+        return True
+    return any(isinstance(c.callee, Method) and c.callee.name in {"backward", "train"} for c in events_of(events, Call))
+
+
+def frozen_inputs(events: Sequence[Event]) -> Iterator[Cut]:
+    """Regions in the forward of a module whose weights are all frozen, between its argument and a layer of its own.
+
+    Only the argument could get a gradient from it, and does not.
+    """
+    if not any(region.entered for region in events_of(events, Region)):
+        return
+    idle = handled(events)
+    if not any(isinstance(part, Instance) for part in idle):
+        return
+    flow, off = Flow(events, seeds=None), switched_off(events)
+    for step in steps(events):
+        event = step.event
+        if not (step.is_in_forward and isinstance(event, Operation) and is_layer(event)) or id(event) in off:
+            continue
+        owner = step.stack[-1].owner
+        if isinstance(owner, Instance) and owner in idle and all(part in idle for part in parts_of(owner)):
+            for cut in flow.any_of(event.values).cuts:
+                if isinstance(cut.event, Region) and any(isinstance(origin, Input) for origin in cut.lost):
+                    yield cut
