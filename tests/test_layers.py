@@ -26,7 +26,12 @@ ORDER = (
     {"interpreter"},
     {"rule", "index"},
     {"evidence", "inert", "registration"},
-    {"lineups", "outer", "proposals", "uses", "switched"},
+    {"lineups", "outer", "uses", "switched"},
+    {"narrow"},
+    {"squares"},
+    {"updates", "wrapping"},
+    {"sums"},
+    {"proposals"},
     {"dataflow"},
     {"gradients"},
     {"onward", "retained"},
@@ -44,7 +49,7 @@ ORDER = (
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
     "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses",
-    "switched", "onward", "retained",
+    "switched", "onward", "retained", "precision", "narrow", "squares", "updates", "wrapping", "sums",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 

@@ -11,7 +11,7 @@ from shapelint.events import Call, Input, Stored
 from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.stores import changed_attributes
+from shapelint.interpreter.states import changed_later, empty_filled, is_part
 from shapelint.precision import NARROW
 from shapelint.scopes import Scope
 from shapelint.values import (
@@ -121,34 +121,15 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
         instance.attributes.setdefault(name, typical_field(frame, cls, name))
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
         evaluate_alone(frame, initialiser, instance)
-    for name in changed_later(cls) & instance.attributes.keys():
+    for name in instance.attributes.keys() & set(changed_later(cls)):
         before = instance.attributes[name]
         if not is_part(before):
             scope = (cls.name, id(cls))
             unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
-            is_narrow = isinstance(before, Tensor) and before.dtype in NARROW  # chosen on purpose, so kept
-            instance.attributes[name] = replace(unknown, dtype=before.dtype) if is_narrow else unknown
+            dtype = before.dtype if isinstance(before, Tensor) and before.dtype in NARROW else None
+            instance.attributes[name] = replace(unknown, dtype=dtype)  # a narrow dtype was chosen on purpose
+    empty_filled(instance, frame.module)
     return instance
-
-
-def is_part(value: Value) -> bool:
-    """Layers, modules and containers of them are what they are, whatever is added later."""
-    match value:
-        case Tuple(items=items) | Union(options=items):
-            return bool(items) and all(is_part(item) for item in items)
-        case Many(item=item):
-            return is_part(item)
-    return isinstance(value, Layer | Instance)
-
-
-def changed_later(cls: Class) -> set[str]:
-    """Attributes that methods other than __init__ set or fill, here or in a base class."""
-    return {
-        name
-        for ancestor in cls.ancestry()
-        if isinstance(ancestor, Class) and ancestor.node is not None
-        for name in changed_attributes(ancestor.node)
-    }
 
 
 def typical_field(frame: Frame, cls: Class, name: str) -> Value:

@@ -13,6 +13,7 @@ from shapelint.interpreter import casting
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
+from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
 from shapelint.record import record
 from shapelint.values import (
@@ -194,7 +195,14 @@ def vague(frame: Frame, spelling: Spelling, bound: Mapping[str, Value], node: cs
             known = value.library
             break
     graph = next((graph_of(v) for v in bound.values() if graph_of(v).origins), Graph())
-    return Tensor(Shape((), Run("", frame.place(node))), library=known, graph=graph)
+    return Tensor(Shape((), Run("", frame.place(node))), dtype_of(spelling, bound, known), known, graph)
+
+
+def dtype_of(spelling: Spelling, bound: Mapping[str, Value], library: str | None) -> str | None:
+    """The dtype does not hang on shapes that are not known."""
+    if spelling.in_place:
+        return getattr(bound.get("x"), "dtype", None)
+    return result_dtype(spelling.op.dtype, bound, library) if "x" in bound else None
 
 
 def severed(frame: Frame, value: Value, event: Operation) -> Value:

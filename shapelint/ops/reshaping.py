@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, divide, product
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
+from shapelint.ops.dtypes import element_dtype, named
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, is_none, size_or_any, tensor
 from shapelint.ops.runs import hidden, joined, unknown_size
 from shapelint.shapes import never_equal
@@ -210,6 +211,13 @@ def view_as_complex(x: Value) -> Shape:
     return edited(shape, (-1,), lambda _: ())
 
 
+def viewed(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """x.view(torch.int16) reads the same bytes as another dtype."""
+    shape = bound.get("shape")
+    target = shape.items[0] if isinstance(shape, Tuple) and len(shape.items) == 1 else shape
+    return named(target, library) or element_dtype(bound["x"], library)
+
+
 OPS: tuple[Op, ...] = (
     Op(
         "reshape",
@@ -225,7 +233,7 @@ OPS: tuple[Op, ...] = (
             "jax.lax.reshape(operand, new_sizes: shape, dimensions)",
         ),
         Kind.RESHAPE,
-        "same",
+        viewed,
     ),
     Op(
         "flatten",

@@ -1,0 +1,65 @@
+"""A sum, count or difference runs in a dtype that is too narrow for it.
+
+Reports NumPy's float16 sum over the first axis, cumsum, nanmean, var, std and linalg.norm; sums over all of a float16
+tensor; Python's sum() and running totals in float16 or bfloat16; positions beyond the last exact integer (256 in
+bfloat16, 2,048 in float16); and -, *, ** and @ of uint8 arrays, which wrap around. Safe, and silent: torch's mean and
+norm, np.mean, sums of uint8, `dtype=` of 32 bits or more, `* 2.0`, `/ 255`.
+
+Why: the result is a plausible number. A float16 total stops growing at 2,048, a bfloat16 one at 256 times what is
+added, a count over 65,504 is inf, and the difference of two uint8 images is 246 where it should be -10.
+
+Bad:
+    import torch
+
+    def token_loss(nll, mask):
+        mask = mask.half()
+        return (nll * mask).float().sum() / mask.sum()  # expect: SHP406
+
+Good:
+    import torch
+
+    def token_loss(nll, mask):
+        return (nll * mask).float().sum() / mask.float().sum()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event
+from shapelint.evidence import name_of
+from shapelint.precision import FLOAT16
+from shapelint.rule import Report
+from shapelint.sums import accumulated, counts, in_numpy, positions
+from shapelint.wrapping import wraps
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event, effect in in_numpy(events):
+        name = name_of(event, event.values[0], "the array")
+        remedy = "Convert to float32 first" if event.name in {"norm", "einsum"} else "Pass dtype=np.float32"
+        yield Report(event, f"{name} is float16, and NumPy keeps to it: {effect}. {remedy}")
+    for event in counts(events):
+        yield Report(
+            event,
+            f"{name_of(event, event.values[0], 'the tensor')} is float16, and so is its sum: above {FLOAT16.exact:,} "
+            f"not every integer exists, and beyond {FLOAT16.largest:,.0f} it is inf. Pass dtype=torch.float32",
+        )
+    for event, format in accumulated(events):
+        yield Report(
+            event,
+            f"This total is kept in {format.name}: once it is {format.exact:,} times what is added, it stops growing. "
+            "Keep it in float32, or add Python numbers (.item())",
+        )
+    for event, format in positions(events):
+        yield Report(
+            event,
+            f"{format.name} has not every integer above {format.exact:,}: neighbouring positions become one number. "
+            "Count in float32 or int64 and cast what is computed from it",
+        )
+    for event, example in wraps(events):
+        yield Report(
+            event,
+            f"{name_of(event, event.values[0], 'this')} is uint8, which holds 0 to 255 and wraps around: {example}. "
+            "Convert to a signed or floating dtype before, not after",
+        )

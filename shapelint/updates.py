@@ -1,0 +1,173 @@
+"""Numbers that are kept in few bits and change by little: weights, averages, running statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shapelint.events import Call, Event, Input, Operation, Stored
+from shapelint.evidence import made_by
+from shapelint.index import events_of, operations
+from shapelint.narrow import constant, dtype_of, format_of, is_carried, parameters_of
+from shapelint.precision import FORMATS, Format
+from shapelint.values import (
+    Float,
+    Function,
+    GraphState,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Method,
+    Tensor,
+    Unknown,
+    Value,
+    maker_of,
+)  # fmt: skip
+
+LARGEST_STEP = 0.05  # a mixing factor above moves a half-precision number within a few steps
+LARGEST_RATE = 0.01  # the same for a learning rate
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A state of a format is changed by `share` of something, where that is known."""
+
+    event: Operation
+    state: Value
+    format: Format
+    share: float | None
+
+
+def updates(events: Sequence[Event]) -> Iterator[Update]:
+    """In-place and rebinding updates of what is kept in half: EMA, running statistics, gradient steps by hand."""
+    for event in operations(events, {"lerp", "add", "sub"}):
+        format = format_of(event.result)
+        if format is None or format.digits > 11:
+            continue
+        found = _lerp(event) if event.name == "lerp" else _mixed(event) or _stepped(event)
+        if found is not None and is_state(events, event, found[0]):
+            yield Update(event, found[0], format, found[1])
+
+
+def _lerp(event: Operation) -> tuple[Value, float | None] | None:
+    weight = event.arguments.get("weight")
+    share = constant(weight)
+    small = share is not None and abs(share) <= LARGEST_STEP
+    return (event.values[0], share) if small and dtype_of(event.values[0]) in FORMATS else None
+
+
+def _mixed(event: Operation) -> tuple[Value, float | None] | None:
+    """`state * decay + new * (1 - decay)`, `state.mul_(decay).add_(new, alpha=1 - decay)`."""
+    if event.name != "add":
+        return None
+    left, right = event.arguments.get("x"), event.arguments.get("y")
+    for kept, added in ((left, right), (right, left)):
+        faded = scaled(kept)
+        if faded is None or dtype_of(faded[0]) not in FORMATS:
+            continue
+        decay, state = faded[1], faded[0]
+        if decay is not None and not 1 - LARGEST_STEP <= decay < 1:
+            continue
+        share = constant(event.arguments.get("alpha")) if "alpha" in event.arguments else None
+        grown = scaled(added) if "alpha" not in event.arguments else (added, share)
+        if grown is None or (grown[1] is not None and abs(grown[1]) > LARGEST_STEP):
+            continue
+        if decay is None and grown[1] is None and not (event.in_place and "alpha" in event.arguments):
+            continue
+        return state, grown[1] if grown[1] is not None else 1 - decay if decay is not None else None
+    return None
+
+
+def _stepped(event: Operation) -> tuple[Value, float | None] | None:
+    """`w - lr * grad`, `w.add_(grad, alpha=-lr)`, `mean += 0.01 * (batch - mean)`."""
+    state, step = event.arguments.get("x"), event.arguments.get("y")
+    if dtype_of(state) not in FORMATS or state is None:
+        return None
+    if "alpha" in event.arguments:
+        share = constant(event.arguments["alpha"])
+    else:
+        inner = scaled(step)
+        if inner is None:
+            return None
+        share = inner[1]
+    return None if share is not None and abs(share) > LARGEST_RATE else (state, share)
+
+
+def scaled(value: Value | None) -> tuple[Value, float | None] | None:
+    """What is multiplied by a number without axes, and that number where it is known."""
+    maker = made_by(value) if value is not None else None
+    if isinstance(maker, Operation) and maker.name == "neg":
+        return scaled(maker.arguments["x"])
+    if not isinstance(maker, Operation) or maker.name != "mul":
+        return None
+    left, right = maker.arguments.get("x"), maker.arguments.get("y")
+    for array, factor in ((left, right), (right, left)):
+        if array is not None and factor is not None and is_number(factor) and not is_number(array):
+            return array, constant(factor)
+    return None
+
+
+def is_number(value: Value) -> bool:
+    """A Python number, an array without axes, or what came as an unknown parameter of no known dtype."""
+    match value:
+        case Float() | Int():
+            return True
+        case Tensor(shape=shape):
+            return shape.rank == 0
+        case Unknown(dtype=None):
+            return True
+    return False
+
+
+def is_state(events: Sequence[Event], event: Operation, value: Value) -> bool:
+    """Whether a value outlives the update: a parameter, an attribute, or what a loop carries to its next round."""
+    if isinstance(value, Tensor) and value.graph.state is GraphState.LEAF:
+        return True
+    maker = maker_of(value)
+    for _ in range(8):
+        match maker:
+            case Input(kind="attribute", source=Instance() as owner, name=name):
+                return keeps_dtype(events, owner, name, dtype_of(event.result))
+            case Operation(name="data" | "detach" | "mul" | "getitem", operands=operands) if operands:
+                if operands[0].graph.state is GraphState.LEAF:
+                    return True
+                maker = maker_of(operands[0])
+            case _:
+                break
+    return is_carried(event, value)
+
+
+def keeps_dtype(events: Sequence[Event], owner: Instance, attribute: str, dtype: str | None) -> bool:
+    """Whether every value that the methods of a class give to an attribute is of this dtype, as far as is known."""
+    for stored in events_of(events, Stored):
+        is_same = stored.owner.cls is owner.cls and stored.attribute == attribute and stored.container is None
+        is_array = isinstance(stored.value, Tensor | Unknown)
+        if is_same and is_array and dtype_of(stored.value) not in {dtype, None}:
+            return False
+    return True
+
+
+def half_optimizers(events: Sequence[Event]) -> Iterator[tuple[Operation, Format]]:
+    """Optimizers over parameters of 16 bits, unless they are handed to what may keep float32 copies."""
+    for event in operations(events, {"optimizer"}):
+        format = FORMATS.get(parameters_of(event) or "")
+        if format is not None and format.digits <= 11 and not is_wrapped(events, event.result):
+            yield event, format
+
+
+def is_wrapped(events: Sequence[Event], optimizer: Value) -> bool:
+    """deepspeed.initialize(model, optimizer), accelerator.prepare(optimizer): they may keep the weights in float32."""
+    for call in events_of(events, Call):
+        given = (*call.args, *(value for _, value in call.kwargs))
+        if not any(value is optimizer or maker_of(value) is maker_of(optimizer) is not None for value in given):
+            continue
+        match call.callee:
+            case Function():
+                continue
+            case Library(name=name) if "schedul" in name.lower():
+                continue
+            case Method(receiver=Layer()) | Method(name="append" | "step" | "unscale_"):
+                continue
+        return True
+    return False

@@ -1,0 +1,139 @@
+"""Arithmetic in unsigned bytes: where it leaves 0 to 255 and wraps around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event, Input, Kind, Operation
+from shapelint.evidence import made_by
+from shapelint.index import operations
+from shapelint.narrow import constant, dtype_of, is_carried
+from shapelint.squares import COMPARING, is_square, zero_or_one
+from shapelint.values import Int, Tensor, Value, maker_of, same_value
+
+BYTE = "uint8"
+PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy"})
+ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "diff", "add"})
+
+
+def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
+    """Operations on bytes that may wrap around, with what happens in them."""
+    chosen: set[int] | None = None
+    for event in operations(events, ARITHMETIC):
+        if dtype_of(event.result) != BYTE:
+            continue
+        example = _example(event)
+        if example is None:
+            continue
+        chosen = _chosen(events) if chosen is None else chosen
+        if id(event) not in chosen:
+            yield event, example
+
+
+def _example(event: Operation) -> str | None:
+    left, right = event.arguments.get("x"), event.arguments.get("y")
+    match event.name:
+        case "sub" if left is not None and right is not None:
+            return "10 - 20 is 246" if _below_zero(left, right) else None
+        case "diff" if not zero_or_one(left):
+            return "10 - 20 is 246"
+        case "matmul" | "dot" if dtype_of(left) == dtype_of(right) == BYTE:
+            return "a sum of 256 ones is 0"
+        case "pow" | "square" | "mul" if is_square(event) or event.name == "pow":
+            return None if zero_or_one(left) or (constant(right) or 2) < 2 else "20 squared is 144"
+        case "mul":
+            return _multiplied(left, right)
+        case "add":
+            return _counted(event, left, right)
+    return None
+
+
+def _below_zero(left: Value, right: Value) -> bool:
+    """Whether a difference may be negative: not 255 - image, not labels - 1, not x - x.min()."""
+    if isinstance(left, Int) or isinstance(right, Int):
+        number = constant(left if isinstance(left, Int) else right)
+        return number is not None and number not in {0, 1, 255}
+    if dtype_of(left) != BYTE or dtype_of(right) != BYTE or zero_or_one(left) or zero_or_one(right):
+        return False
+    upper, lower = made_by(left), made_by(right)
+    if isinstance(lower, Operation) and lower.name in {"min", "amin", "minimum"}:
+        return False
+    return not (isinstance(upper, Operation) and upper.name in {"max", "amax", "maximum"})
+
+
+def _multiplied(left: Value | None, right: Value | None) -> str | None:
+    """`frames * 2`; a mask or labels are multiplied to be looked at."""
+    for array, factor in ((left, right), (right, left)):
+        number = constant(factor) if isinstance(factor, Int) else None
+        if array is not None and number is not None and 2 <= number < 255 and is_picture(array):
+            return f"{256 // int(number) + 1} * {int(number)} is {(256 // int(number) + 1) * int(number) - 256}"
+    return None
+
+
+def _counted(event: Operation, left: Value | None, right: Value | None) -> str | None:
+    """A counter of bytes: `votes += mask` in a loop, `histogram[value] += 1`."""
+    if left is None or isinstance(left, Int) or not (event.in_place or is_carried(event, left)):
+        return None
+    element = made_by(left)
+    counter = element.operands[0] if isinstance(element, Operation) and element.name == "getitem" else left
+    grows = is_carried(event, left) or (counter is not left and constant(right) == 1 and is_zeros(counter))
+    return "255 + 1 is 0" if grows else None
+
+
+def is_zeros(value: Value) -> bool:
+    maker = made_by(value)
+    if isinstance(maker, Operation) and maker.name in {"setitem", "getitem"}:
+        return is_zeros(maker.operands[0])
+    return isinstance(maker, Operation) and maker.name in {"zeros", "zeros_like", "new_zeros"}
+
+
+def is_picture(value: Value) -> bool:
+    """Bytes that are annotated so, read, or scaled to 255; not labels or masks that were cast to bytes."""
+    maker = made_by(value)
+    match maker:
+        case Input(annotation=annotation):
+            return bool(annotation)
+        case Operation(name=name) if name in PIXELS:
+            return True
+        case Operation(name="sub" | "add" | "mul" | "pow"):
+            return True
+        case Operation(kind=Kind.CAST, operands=(source, *_)) if dtype_of(source) != BYTE:
+            return _is_scaled(made_by(source))
+        case Operation(
+            kind=Kind.LAYOUT | Kind.RESHAPE | Kind.INDEXING | Kind.CAST | Kind.JOINING, operands=(source, *_)
+        ):
+            return is_picture(source)
+    return False
+
+
+def _is_scaled(maker: Event | None) -> bool:
+    """`(image * 255).astype(np.uint8)`, `x.clip(0, 255)`"""
+    if not isinstance(maker, Operation):
+        return False
+    numbers = {constant(value) for value in maker.values if not isinstance(value, Tensor)}
+    if maker.name in {"mul", "clamp"} and 255 in numbers:
+        return not (maker.name == "mul" and any(_is_mask(value) for value in maker.values))
+    return maker.name in {"clamp", "round", "add", "rint", "floor"} and any(
+        map(_is_scaled, map(made_by, maker.operands))
+    )
+
+
+def _is_mask(value: Value) -> bool:
+    maker = made_by(value)
+    return zero_or_one(value) or (isinstance(maker, Operation) and maker.name in COMPARING)
+
+
+def _chosen(events: Sequence[Event]) -> set[int]:
+    """Differences of which `where(a > b, a - b, b - a)` takes the one that does not wrap."""
+    found: set[int] = set()
+    for event in operations(events, {"where"}):
+        made = [made_by(event.arguments[name]) for name in ("x", "y") if name in event.arguments]
+        match made:
+            case [Operation(name="sub") as one, Operation(name="sub") as two]:
+                if same_value(one.arguments["x"], two.arguments["y"]):
+                    found |= {id(one), id(two)}
+    return found
+
+
+def first_of(value: Value) -> Event | None:
+    return maker_of(value)
