@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from shapelint.comments import Claim, claim
-from shapelint.dims import ONE, Dim, Origin, Truth, as_dim, meant_different
+from shapelint.dims import Dim, Origin, Truth, as_dim, compare, divide, meant_different
 from shapelint.events import Claimed
 from shapelint.interpreter.frame import Frame
 from shapelint.scopes import compare_numbers
@@ -120,9 +120,16 @@ def _fits(shape: Shape, count: int, has_rest: bool) -> bool:
 
 def _differ(found: Dim, stated: Dim) -> bool:
     """Another number, or another name that its author gave to something else in the same place."""
-    if compare_numbers(found, stated) is Truth.DIFFERENT or meant_different(found, stated):
+    alike = {*found.symbols()} == {*stated.symbols()}  # of the same sizes, which are those of axes here
+    if (compare if alike else compare_numbers)(found, stated) is Truth.DIFFERENT or meant_different(found, stated):
         return True
     a, b = found.symbol, stated.symbol
-    if a is not None and b is not None and a.derivation is b.derivation is None:
-        return a.origin is b.origin is Origin.SIZE and a.scope == b.scope and a.name != b.name
-    return found == ONE and b is not None and b.origin is Origin.AXIS
+    if a is not None and b is not None and a.origin is b.origin is Origin.SIZE and a.derivation is b.derivation is None:
+        return a.scope == b.scope and a.name != b.name
+    return _is_named(divide(stated, found)) or (stated.value is None and _is_named(divide(found, stated)))
+
+
+def _is_named(quotient: Dim | None) -> bool:
+    """A product of axes that have names: no author who names an axis says that it is 1."""
+    symbols = [] if quotient is None else [*quotient.symbols()]
+    return bool(symbols) and all(symbol.origin is Origin.AXIS for symbol in symbols)
