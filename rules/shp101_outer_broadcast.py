@@ -32,8 +32,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
 from shapelint.events import Event, Operation
-from shapelint.evidence import broadcasts, clue, name_of, tensors_of
+from shapelint.evidence import BROADCASTING, broadcasts, clue, name_of, tensors_of
+from shapelint.index import operations
 from shapelint.lineups import Table, averaged_tables, is_meant, table_of
+from shapelint.proposals import is_column_for_certain, squeezed
 from shapelint.rule import Report
 
 
@@ -41,7 +43,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, table in chain(tables(events), averaged_tables(events)):
         if not is_meant(event, table):
             clues = (clue(event, table.column, table.place), clue(event, table.vector))
-            yield Report(event, message(event, table), clues)
+            yield Report(
+                event,
+                message(event, table),
+                clues,
+                fix=squeezed(event, table),
+                fix_message=f"Squeeze the column: .squeeze({table.place})",
+                fix_is_safe=is_column_for_certain(table),
+            )
 
 
 def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:

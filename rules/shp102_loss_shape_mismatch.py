@@ -33,6 +33,7 @@ from shapelint.events import Event, Operation
 from shapelint.evidence import clue, name_of
 from shapelint.finding import Severity
 from shapelint.lineups import mismatched_loss
+from shapelint.proposals import is_column_for_certain, squeezed
 from shapelint.rule import Report
 
 
@@ -51,4 +52,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             f"give both one shape, as with squeeze({table.place})",
             (clue(event, table.column, table.place), clue(event, table.vector)),
             severity=Severity.ERROR if event.problem is not None else None,
+            fix=squeezed(event, table),
+            fix_message=f"Squeeze the column: .squeeze({table.place})",
+            fix_is_safe=is_column_for_certain(table),
         )

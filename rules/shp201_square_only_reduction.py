@@ -24,34 +24,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation
+from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import (
+    BROADCASTING,
+    axes_of,
     broadcasts,
     elementwise_sources,
     identity,
     is_misplaced,
+    keeps_axes,
     least_ranks,
+    made_by,
     name_of,
     reductions_behind,
     shortened,
     works_by_label,
 )
+from shapelint.outer import used_elsewhere
+from shapelint.proposals import with_argument
+from shapelint.index import operations
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor, Unknown, Value
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    ranks, by_label = least_ranks(events), works_by_label(events)
-    for event in events:
-        if not isinstance(event, Operation) or event.problem is not None or not broadcasts(event):
-            continue
-        operands = [value for value in event.values if isinstance(value, Tensor | Unknown)]
-        for reduced in operands:
-            for reduction in reductions_behind(reduced):
+    if not any(may_misplace(event) for event in operations(events, {Kind.REDUCTION})):
+        return
+    pairs = [pair for event in operations(events, BROADCASTING) for pair in reduced_operands(event)]
+    if pairs:
+        ranks, by_label = least_ranks(events), works_by_label(events)
+        for event, reduced, reductions in pairs:
+            operands = [value for value in event.values if isinstance(value, Tensor | Unknown)]
+            for reduction in reductions:
                 source = next((v for v in operands if v is not reduced and is_source(v, reduction, ranks)), None)
                 if source is not None and not (by_label and library(reduction) is None):
                     yield report(event, reduction, reduced, source)
                     break
+
+
+def may_misplace(reduction: Operation) -> bool:
+    return not keeps_axes(reduction) and axes_of(reduction) not in (None, (0,))
+
+
+def reduced_operands(event: Operation) -> Iterator[tuple[Operation, Value, tuple[Operation, ...]]]:
+    """The operands of an event that are made of reductions, with these."""
+    if event.problem is None and broadcasts(event):
+        for value in event.values:
+            if isinstance(value, Tensor | Unknown) and (reductions := reductions_behind(value)):
+                yield event, value, reductions
 
 
 def is_source(value: Value, reduction: Operation, ranks: dict[object, int]) -> bool:
@@ -78,10 +98,16 @@ def library(reduction: Operation) -> str | None:
     return reduced.library if isinstance(reduced, Tensor) else None
 
 
-def report(event: Operation, reduction: Operation, reduced: Value, source: Value) -> Report:
+def is_used_elsewhere(events: Sequence[Event], event: Operation, reduced: Value) -> bool:
+    """Whether something else takes the reduction, and would get one more axis with keepdim."""
+    steps = [step for value in elementwise_sources(reduced) if (step := made_by(value)) is not None]
+    return bool(used_elsewhere(events, steps, [*steps, event]))
+
+
+def report(event: Operation, reduction: Operation, reduced: Value, source: Value, is_shared: bool) -> Report:
     row, table = name_of(event, reduced, "the reduction"), name_of(event, source, "its source")
     known = f" {source.shape}" if isinstance(source, Tensor) and source.shape.rank is not None else ""
-    keep = "keepdim=True" if reduction.callee.startswith("torch") else "keepdims=True"
+    keep = "keepdim=True" if library(reduction) == "torch" else "keepdims=True"
     text = shortened(reduction.site.text)
     # The mistake is the reduction: what it spoils is reported once for each reduction, where the two meet.
     return Report(
@@ -90,4 +116,12 @@ def report(event: Operation, reduction: Operation, reduced: Value, source: Value
         f"square, and wrong there; keep the axis with {keep}",
         (Clue(f"`{text}` drops its axis", reduction.site),),
         event.site,
+        fix=with_argument(reduction.site, keep) if can_keep(reduction) else (),
+        fix_message=f"Keep the axis: {keep}",
+        fix_is_safe=not is_shared,
     )
+
+
+def can_keep(reduction: Operation) -> bool:
+    """Whether the call takes keepdim and does not say it already."""
+    return "keepdim" not in reduction.explicit and not reduction.callee.startswith("einops")

@@ -30,7 +30,8 @@ from collections.abc import Iterator, Sequence
 from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
-from shapelint.rule import Report
+from shapelint.proposals import with_argument
+from shapelint.rule import Replacement, Report
 from shapelint.values import NONE, Maker, Tensor, Value
 
 LOST = "is lost when its size is 1, as in the last batch of an epoch"
@@ -49,7 +50,13 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             yield Report(event, message, (clue(event, operand),))
         elif event.arguments.get("dim", NONE) == NONE and (lead := leading_axis(operand)):
             message = f"{name} is {operand.shape}: {lead} {LOST}; {remedy(operand)}"
-            yield Report(event, message, (clue(event, operand),))
+            yield Report(
+                event,
+                message,
+                (clue(event, operand),),
+                fix=named(event, operand),
+                fix_message="Name the axes to remove",
+            )
 
 
 def leading_axis(operand: Tensor) -> str:
@@ -86,8 +93,24 @@ def is_named(operand: Tensor) -> bool:
 
 def remedy(operand: Tensor) -> str:
     """Which axis to name instead, where that is known."""
-    shape = operand.shape
-    ones = [index for index, axis in enumerate(shape.axes, -len(shape.axes)) if axis.size.value == 1]
-    if shape.head and shape.run is not None:
-        return "name the axes to remove"
+    ones = removed(operand)
     return f"write squeeze({ones[0]})" if len(ones) == 1 else "name the axes to remove"
+
+
+def removed(operand: Tensor) -> list[int]:
+    """The axes that squeeze() is sure to remove, from the right; none where they are not known."""
+    shape = operand.shape
+    if shape.head and shape.run is not None:
+        return []
+    return [index for index, axis in enumerate(shape.axes, -len(shape.axes)) if axis.size.value == 1]
+
+
+def named(event: Operation, operand: Tensor) -> tuple[Replacement, ...]:
+    """`x.squeeze()` becomes `x.squeeze(-1)`: the axes that are sure to go, and no other."""
+    ones = removed(operand)
+    if not ones or operand.library is None:
+        return ()
+    axes = str(ones[0]) if len(ones) == 1 else str(tuple(ones))
+    is_method = len(event.sites) == 1 and event.site.text.endswith(".squeeze()")
+    keyword = "" if is_method else "dim=" if operand.library == "torch" else "axis="
+    return with_argument(event.site, keyword + axes)

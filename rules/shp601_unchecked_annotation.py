@@ -77,7 +77,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             yield from _variables(function)
         elif places != {"variable"} and not _may_be_checked(function) and id(function.site.node) not in elsewhere:
             message = f"nothing checks the annotations of {function.name} at run time; write {DECORATOR} over it"
-            fix = (Replacement(function.site, DECORATOR, is_above=True),)
+            fix = (Replacement(function.site, DECORATOR, "above"),)
             yield Report(
                 function,
                 message,

@@ -11,6 +11,7 @@ import shapelint
 TYPE_CHECKING = False  # `typing` itself costs a third of the start-up
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TextIO
 
     from shapelint.config import Config
     from shapelint.finding import Failure, Finding, Outcome
@@ -24,7 +25,8 @@ other commands (lint a file or directory of that name as ./rules):
   shapelint explain CODE   what a rule reports, why it matters, and examples
   shapelint shapes FILE    the file with the shape of every binding beside it; --help for more
 
-exit status: 0 nothing found, 1 problems found, 2 some file or the configuration could not be read
+exit status: 0 nothing found, 1 problems found, 2 some file or the configuration could not be read;
+with --fix 1 means that some are left, with --diff that some could be fixed
 """
 
 
@@ -46,6 +48,11 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--select", type=_codes, metavar="CODES", help="report these rules only, by code or prefix")
     top.add_argument("--extend-select", type=_codes, default=(), metavar="CODES", help="report these rules also")
     top.add_argument("--ignore", type=_codes, default=(), metavar="CODES", help="do not report these rules")
+    top.add_argument("--fix", action="store_true", help="write the safe fixes into the files; report what remains")
+    top.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix and --diff: fixes that may change more, too"
+    )
+    top.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
     top.add_argument("--exit-zero", action="store_true", help="exit with 0 although problems were found")
     top.add_argument("--statistics", action="store_true", help="how often each rule was reported")
     top.add_argument("--jobs", "-j", type=_jobs, metavar="N", help="number of processes (as many as are worth it)")
@@ -178,20 +185,93 @@ def _colour(options: argparse.Namespace) -> bool:
 def _lint(options: argparse.Namespace) -> int:
     config = _config(options)
     _load_rules()
-    if "-" in options.paths:
-        if options.paths != ["-"]:
-            raise Failed("stdin (-) cannot be linted together with files")
-        named = options.stdin_filename or "<stdin>"
-        text = sys.stdin.buffer.read()
-        from shapelint.driver import lint_stdin
+    if "-" not in options.paths:
+        return _lint_paths(options, config)
+    if options.paths != ["-"]:
+        raise Failed("stdin (-) cannot be linted together with files")
+    return _lint_stdin(options, config)
 
-        outcomes = [lint_stdin(text, named, config)]
-        given = {named: text}
-    else:
-        outcomes, given = _lint_paths(options, config), {}
+
+def _lint_stdin(options: argparse.Namespace, config: Config) -> int:
+    """With --fix the fixed source goes to stdout, and what remains to stderr."""
+    from shapelint.driver import fix_data, lint_stdin
+    from shapelint.fixes import diff, encoded
+
+    named, data = options.stdin_filename or "<stdin>", sys.stdin.buffer.read()
+    outcome = lint_stdin(data, named, config)
+    if outcome.failures or not (options.fix or options.diff):
+        if options.fix:  # whoever pipes through us keeps what could not be read
+            sys.stdout.buffer.write(data)
+        return _report([outcome], options, {named: data}, stream=sys.stderr if options.fix else None)
+    fixed = fix_data(data, named, outcome, config, (), options.unsafe_fixes)
+    if options.diff:
+        from shapelint.source import decode
+
+        return _show_diffs([diff(decode(data), fixed.text, named)], fixed.count, options)
+    changed = encoded(fixed.text, data)
+    sys.stdout.buffer.write(changed)
+    return _report([fixed.outcome], options, {named: changed}, fixed.count, sys.stderr)
+
+
+def _lint_paths(options: argparse.Namespace, config: Config) -> int:
+    from shapelint.files import NoSuchPath, find_files
+
+    try:
+        files = find_files(options.paths, config, options.force_exclude)
+    except NoSuchPath as error:
+        raise Failed(f"{error}: no such file or directory") from None
+    if not files:
+        print("shapelint: no Python files to lint", file=sys.stderr)
+    roots = [path for path in options.paths if os.path.isdir(path)]
+    if options.diff:
+        return _diff(files, roots, options, config)
+    if not options.fix:
+        return _report(_outcomes(files, roots, options, config), options)
+    from shapelint.fixing import fix_files
+
+    outcomes, count = fix_files(
+        files, lambda: _outcomes(files, roots, options, config), config, roots, options.unsafe_fixes
+    )
+    return _report(outcomes, options, fixed=count)
+
+
+def _diff(files: list[str], roots: list[str], options: argparse.Namespace, config: Config) -> int:
+    from shapelint.finding import Failure
+    from shapelint.fixes import diff
+    from shapelint.fixing import changes
+    from shapelint.report.concise import shown
+
+    outcomes = _outcomes(files, roots, options, config)
+    found = list(changes(files, outcomes, config, roots, options.unsafe_fixes))
+    failures = [failure for outcome in outcomes for failure in outcome.failures]
+    failures += [change for change in found if isinstance(change, Failure)]
+    for failure in failures:
+        print(_line(failure), file=sys.stderr)
+    made = [change for change in found if not isinstance(change, Failure)]
+    diffs = [diff(change.before, change.after, shown(change.filename)) for change in made]
+    status = _show_diffs(diffs, sum(change.count for change in made), options)
+    return FAILED if failures else status
+
+
+def _show_diffs(diffs: list[str], count: int, options: argparse.Namespace) -> int:
+    sys.stdout.write("".join(diffs))
+    sys.stdout.flush()
+    if count:
+        print(f"Would fix {count} problem{'s' * (count != 1)}.", file=sys.stderr)
+    return FOUND if count and not options.exit_zero else CLEAN
+
+
+def _report(
+    outcomes: Sequence[Outcome],
+    options: argparse.Namespace,
+    given: dict[str, bytes] | None = None,
+    fixed: int = 0,
+    stream: TextIO | None = None,
+) -> int:
+    """Show what was found; the exit status."""
     findings = [finding for outcome in outcomes for finding in outcome.findings]
     failures = [failure for outcome in outcomes for failure in outcome.failures]
-    _show(findings, options, given)
+    _show(findings, options, given or {}, stream or sys.stdout, fixed)
     for failure in failures:
         print(_line(failure), file=sys.stderr)
     if failures:
@@ -239,17 +319,9 @@ def _common_directory(options: argparse.Namespace) -> str:
     return os.path.commonpath([path if os.path.isdir(path) else os.path.dirname(path) for path in absolute])
 
 
-def _lint_paths(options: argparse.Namespace, config: Config) -> list[Outcome]:
+def _outcomes(files: list[str], roots: list[str], options: argparse.Namespace, config: Config) -> list[Outcome]:
     from shapelint.driver import lint_files
-    from shapelint.files import NoSuchPath, find_files
 
-    try:
-        files = find_files(options.paths, config, options.force_exclude)
-    except NoSuchPath as error:
-        raise Failed(f"{error}: no such file or directory") from None
-    if not files:
-        print("shapelint: no Python files to lint", file=sys.stderr)
-    roots = [path for path in options.paths if os.path.isdir(path)]
     if not sys.stderr.isatty():
         return lint_files(files, config, roots, options.jobs, not options.no_cache)
     from shapelint.report.progress import Progress
@@ -258,7 +330,9 @@ def _lint_paths(options: argparse.Namespace, config: Config) -> list[Outcome]:
         return lint_files(files, config, roots, options.jobs, not options.no_cache, progress.advance)
 
 
-def _show(findings: list[Finding], options: argparse.Namespace, given: dict[str, bytes]) -> None:
+def _show(
+    findings: list[Finding], options: argparse.Namespace, given: dict[str, bytes], stream: TextIO, fixed: int
+) -> None:
     from shapelint.report import render
 
     if options.output_format == "text" and _colour(options):
@@ -267,11 +341,13 @@ def _show(findings: list[Finding], options: argparse.Namespace, given: dict[str,
         text = render_frames(findings, lambda filename: _lines(filename, given))
     else:
         text = render(options.output_format, findings)
-    sys.stdout.write(text)
+    stream.write(text)
+    stream.flush()
+    readable = stream if options.output_format in ("text", "concise") else sys.stderr
+    if fixed:
+        readable.write(f"Fixed {fixed} problem{'s' * (fixed != 1)}.\n")
     if options.statistics:
-        readable = options.output_format in ("text", "concise")
-        sys.stdout.flush()
-        (sys.stdout if readable else sys.stderr).write(_statistics(findings))
+        readable.write(_statistics(findings))
 
 
 def _lines(filename: str, given: dict[str, bytes]) -> list[str]:

@@ -15,6 +15,7 @@ from shapelint import source
 from shapelint.cache import Cache, digest
 from shapelint.config import Config
 from shapelint.finding import Failure, Outcome
+from shapelint.fixes import Fixed, until_stable
 from shapelint.project import Lookup, Project
 from shapelint.suppressions import ignores_file
 
@@ -71,9 +72,17 @@ def lint_stdin(data: bytes, filename: str, config: Config) -> Outcome:
         return _unreadable(filename, error)
 
 
-def lint_text_of(text: str, filename: str, config: Config) -> Outcome:
+def fix_data(
+    data: bytes, filename: str, outcome: Outcome, config: Config, roots: Sequence[str] = (), unsafe: bool = False
+) -> Fixed:
+    """A source that stands for the file `filename`, with its fixes. `outcome` is what linting it came to."""
+    text = source.decode(data)
+    return until_stable(text, lambda changed: lint_text_of(changed, filename, config, roots), outcome, unsafe)
+
+
+def lint_text_of(text: str, filename: str, config: Config, roots: Sequence[str] = ()) -> Outcome:
     """The outcome of a text that stands for the file `filename`, whose neighbours are those on disk."""
-    project = Project()
+    project = Project(roots)
     if ignores_file(text) or not project.reaches_tensors(filename, text):
         return Outcome()
     from shapelint.linter import lint_text

@@ -43,7 +43,6 @@ class Fix:
     message: str
     edits: tuple[Edit, ...]
     safe: bool = True
-    imports: tuple[str, ...] = ()  # statements that the file must have as well: "from beartype import beartype"
 
 
 @dataclass(frozen=True, slots=True)

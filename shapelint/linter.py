@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shapelint import source
+from shapelint import imports, source
 from shapelint.config import Config
 from shapelint.events import Event, Site, ancestors
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Step
@@ -173,6 +173,8 @@ def _sites(report: Report) -> Iterator[Site]:
     yield _site(report)
     yield from (clue.site for clue in report.trace if clue.site is not None)
     yield from (replacement.site for replacement in report.fix)
+    if report.fix_imports:
+        yield from (Site(node, _site(report).module) for node in imports.leading(_site(report).module))
 
 
 def _step(text: str, site: Site | None, module: libcst.Module, places: Places) -> Step:
@@ -187,15 +189,21 @@ def _fix(report: Report, module: libcst.Module, places: Places) -> Fix | None:
     """The proposed edits; none unless all of them stand in this file."""
     if not report.fix or not all(r.site.module is module and id(r.site.node) in places for r in report.fix):
         return None
-    edits = tuple(_edit(replacement, module, *places[id(replacement.site.node)]) for replacement in report.fix)
-    return Fix(report.fix_message, edits, report.fix_is_safe, report.fix_imports)
+    edits = [_edit(replacement, module, *places[id(replacement.site.node)]) for replacement in report.fix]
+    edits += imports.added(module, report.fix_imports, places)
+    return Fix(report.fix_message, tuple(edits), report.fix_is_safe)
 
 
 def _edit(replacement: Replacement, module: libcst.Module, start: Location, end: Location) -> Edit:
-    if not replacement.is_above:
-        return Edit(start, end, replacement.content)
-    indentation = source.lines(module.code)[start.row - 1][: start.column - 1]
-    return Edit(start, start, f"{replacement.content}{module.default_newline}{indentation}")
+    match replacement.where:
+        case "before":
+            return Edit(start, start, replacement.content)
+        case "after":
+            return Edit(end, end, replacement.content)
+        case "above":
+            indentation = source.lines(module.code)[start.row - 1][: start.column - 1]
+            return Edit(start, start, f"{replacement.content}{module.default_newline}{indentation}")
+    return Edit(start, end, replacement.content)
 
 
 def _site(report: Report) -> Site:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Literal
 
 from shapelint.events import Event, Site
 from shapelint.finding import Severity
@@ -38,11 +39,14 @@ class Clue:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A proposed edit: the source at `site` becomes `content`, or `content` becomes a line of its own above it."""
+    """A proposed edit: `content` in the place of the source at `site`, before it, after it, or on a line above.
+
+    See `proposals` for the usual ones.
+    """
 
     site: Site
     content: str
-    is_above: bool = False
+    where: Literal["whole", "before", "after", "above"] = "whole"
 
 
 @dataclass(frozen=True, slots=True)

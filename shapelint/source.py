@@ -29,7 +29,7 @@ LONGEST_LINE = 20_000
 MOST_ELIFS = 3_000
 PROBE_SECONDS = 20
 
-_NEWLINE = re.compile(r"\r\n?|\n")
+NEWLINE = re.compile(r"\r\n?|\n")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _STEP = {byte: 1 if byte in b"([{" else -1 for byte in b"()[]{}"}
 _PROBE = "import sys, libcst; libcst.parse_module(sys.stdin.buffer.read().decode())"
@@ -183,7 +183,7 @@ def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Locat
 
 def lines(text: str) -> list[str]:
     """The lines of a text as Python counts them: no other character than a newline ends one."""
-    return _NEWLINE.split(text)
+    return NEWLINE.split(text)
 
 
 def _suite(node: Any) -> Any | None:
@@ -195,7 +195,7 @@ def _suite(node: Any) -> Any | None:
 def _locator(tokens: list[str]) -> Any:
     """A function from a number of tokens to the place where they end."""
     offsets = [0, *accumulate(map(len, tokens))]
-    lines = [0, *(newline.end() for newline in _NEWLINE.finditer("".join(tokens)))]
+    lines = [0, *(newline.end() for newline in NEWLINE.finditer("".join(tokens)))]
 
     def locate(count: int) -> Location:
         # The last newline of the file may have been taken back.

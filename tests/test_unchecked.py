@@ -11,6 +11,7 @@ from jaxtyping import TypeCheckError
 from shapelint import lint_source
 from shapelint.config import Config
 from shapelint.finding import Finding
+from shapelint.fixes import apply
 
 BY_CODE = Config(select=("SHP601",))
 HEADER = "from __future__ import annotations\nimport numpy as np\nfrom jaxtyping import Float\n\n"
@@ -20,13 +21,7 @@ PLAIN = 'def f(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n"]) -> None:\
 def fixed(text: str, finding: Finding) -> str:
     """The text under the fix of a finding, as a front applies it."""
     assert finding.fix is not None
-    lines = text.splitlines(keepends=True)
-    for edit in sorted(finding.fix.edits, key=lambda edit: edit.start, reverse=True):
-        assert edit.start == edit.end
-        line = lines[edit.start.row - 1]
-        lines[edit.start.row - 1] = line[: edit.start.column - 1] + edit.content + line[edit.start.column - 1 :]
-    head, *rest = lines
-    return "".join([head, *(f"{statement}\n" for statement in finding.fix.imports), *rest])
+    return apply(text, [finding.fix]).text
 
 
 def test_only_on_request_where_nothing_is_checked() -> None:

@@ -28,7 +28,16 @@ def summary(findings: Sequence[Finding]) -> str:
     if not findings:
         return ""
     files = len({finding.filename for finding in findings})
-    return f"Found {_count(len(findings), 'problem')} in {_count(files, 'file')}.\n"
+    return f"Found {_count(len(findings), 'problem')} in {_count(files, 'file')}.{_fixable(findings)}\n"
+
+
+def _fixable(findings: Sequence[Finding]) -> str:
+    """How many of them --fix would fix."""
+    fixes = [finding.fix for finding in findings if finding.fix is not None]
+    safe = sum(fix.safe for fix in fixes)
+    counts = [(safe, "--fix"), (len(fixes) - safe, "--fix --unsafe-fixes")]
+    parts = [f"{count} with {option}" for count, option in counts if count]
+    return f" Can be fixed: {', '.join(parts)}." if parts else ""
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,53 @@
+"""Edits that rules propose, in pieces that leave the author's own text and layout as they are."""
+
+from __future__ import annotations
+
+from shapelint.events import Operation, Site
+from shapelint.lineups import Table, table_of
+from shapelint.rule import Replacement
+from shapelint.values import Maker, Shape, Tensor
+
+# What a method call may follow as it is; everything else needs parentheses.
+ATOMS = frozenset({"Name", "Attribute", "Call", "Subscript"})
+
+
+def followed_by(site: Site, suffix: str) -> tuple[Replacement, ...]:
+    """`model(x)` becomes `model(x).squeeze(-1)`, and `a @ b` becomes `(a @ b).squeeze(-1)`."""
+    if site.node.rpar:
+        return (Replacement(site._replace(node=site.node.rpar[-1]), suffix, "after"),)
+    if type(site.node).__name__ in ATOMS:
+        return (Replacement(site, suffix, "after"),)
+    return Replacement(site, "(", "before"), Replacement(site, ")" + suffix, "after")
+
+
+def with_argument(site: Site, argument: str) -> tuple[Replacement, ...]:
+    """`x.sum(1)` becomes `x.sum(1, keepdim=True)`; none where the source at `site` is no call."""
+    call = site.node
+    if type(call).__name__ != "Call":
+        return ()
+    if call.args:
+        return (Replacement(site._replace(node=call.args[-1]), f", {argument}", "after"),)
+    code = site.module.code_for_node(call.with_changes(lpar=(), rpar=()))
+    return (Replacement(site, f"{code.rstrip()[:-1]}{argument})"),)
+
+
+def squeezed(event: Operation, table: Table) -> tuple[Replacement, ...]:
+    """The column of a table loses its axis where it is used, if that makes the two operands alike."""
+    site = next((event.sites.get(name) for name, value in event.arguments.items() if value is table.column), None)
+    flat = without_axis(table.column, table.place)
+    if site is None or event.in_place or flat is None or flat.shape.rank != table.vector.shape.rank:
+        return ()
+    return followed_by(site, f".squeeze({table.place})") if table_of(flat, table.vector) is None else ()
+
+
+def without_axis(value: Tensor, place: int) -> Tensor | None:
+    axes = value.shape.head
+    if value.shape.run is not None or not -len(axes) <= place < len(axes):
+        return None
+    index = place % len(axes)
+    return Tensor(Shape(axes[:index] + axes[index + 1 :]), value.dtype, value.library)
+
+
+def is_column_for_certain(table: Table) -> bool:
+    """Whether who made the axis of size 1 leaves no doubt that it is not meant for this table."""
+    return table.maker not in {None, Maker.INSERTED, Maker.RESHAPE} and table.column.shape.rank is not None
