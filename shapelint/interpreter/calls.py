@@ -146,7 +146,19 @@ LIKE_RECEIVER = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bflo
 def call(frame: Frame, node: cst.Call) -> Value:
     callee = evaluate_callee(frame, node.func)
     arguments = evaluated_arguments(frame, node.args)
+    if isinstance(callee, Method) and has_become_known(frame, callee.receiver, node.func):
+        callee = evaluate_callee(frame, node.func)
     return frame.known(dispatch(frame, callee, arguments, node))
+
+
+def has_become_known(frame: Frame, receiver: Value, node: cst.BaseExpression) -> bool:
+    """`x.view(x.shape[0], -1)`, `x[0].view(x.shape[2], -1)`: only the arguments tell that x is an array."""
+    match node:
+        case cst.Attribute(value=cst.Name(value=name) | cst.Subscript(value=cst.Name(value=name))) if isinstance(
+            receiver, Unknown
+        ):
+            return isinstance(frame.scope.names.get(name), Tensor)
+    return False
 
 
 def evaluate_callee(frame: Frame, node: cst.BaseExpression) -> Value:
@@ -326,7 +338,7 @@ def owners(frame: Frame, receiver: Tensor) -> list[str]:
     if receiver.library is not None:
         return [RECEIVERS[receiver.library]]
     imported = [name for name in ("torch", "jax", "numpy") if name in frame.run.libraries]
-    return [RECEIVERS[name] for name in imported or ("torch", "numpy")]
+    return [RECEIVERS[name] for name in dict.fromkeys((*imported, "torch", *(() if imported else ("numpy",))))]
 
 
 def call_unknown_method(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent
-from shapelint.events import Kind
+from shapelint.events import Input, Kind
 from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, tensor
 from shapelint.ops.runs import ends, joined
 from shapelint.ops.slices import slice_size
@@ -23,10 +23,12 @@ from shapelint.values import (
     Library,
     Maker,
     Many,
+    Run,
     Shape,
     Slice,
     Tensor,
     Tuple,
+    Unknown,
     Value,
 )
 
@@ -119,6 +121,8 @@ def _item(value: Value, library: str | None) -> Item:
             return _array(value)
         case Tuple() | Many():
             return _sequence(value, library)
+        case Unknown(made_by=Input(kind="iteration") as item):
+            return Array(Shape((), Run("", item)))  # `x[:, i] for i in indices`: no axis is left, or those of i
     raise Unknowable(f"indexed by {type(value).__name__}")
 
 
@@ -218,6 +222,8 @@ def _arranged(cells: Sequence[Cell], x: Tensor) -> Shape:
     arrays = [cell for cell in cells if isinstance(cell, Array)]
     if not arrays:
         return _concatenated([cell for cell in cells if not isinstance(cell, Pick)])
+    if len(arrays) > 1 and any(array.shape.run is not None for array in arrays):
+        raise Unknowable("an index of unknown rank")
     places = {_group(cells, like_torch) for like_torch in _conventions(x)}
     if len(places) > 1:
         raise Unknowable("numpy and torch place the arrays differently")

@@ -56,7 +56,7 @@ def _cat(tensors: Value, dim: int) -> Shape:
 
 def _many_times(axis: Axis, count: Dim | None) -> Axis:
     if count is None:
-        return Axis(anonymous(object()))
+        count = anonymous(object())
     return Axis(count) if axis.size == ONE else Axis(count * axis.size, (count, *axis.parts) if count != ONE else ())
 
 

@@ -8,7 +8,7 @@ from shapelint.dims import Dim, as_dim
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import ONE_INT, ZERO_INT, expect, expect_rank, made, unknown_axis
 from shapelint.ops.op import Op, Part, Result, Unknowable, flag, prepend, size_or_any, tensor
-from shapelint.ops.runs import ends, hidden, joined
+from shapelint.ops.runs import ends, hidden, joined, with_rank
 from shapelint.values import FALSE, NONE, Axis, Int, Layer, Shape, Tuple, Value
 
 PACKED = "torch.nn.utils.rnn.PackedSequence"
@@ -43,6 +43,8 @@ def rnn(
     else:
         shape = tensor(x).shape
         expect_rank(shape, (2, 3), name)
+        if shape.run is not None and flag(batch_first):  # who says where the batch stands has one
+            shape = with_rank(shape, 3)
         _, lead, (last,) = ends(shape, 0, 1)
         expect(last, input_size, f"{name} expects {{}} features", "the input's last axis")
         output = joined((), lead, (made(out * count),))

@@ -1,0 +1,150 @@
+"""Row-major order: whether the axes of a reshape run over the axes of its source that they are named after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, combinations, pairwise
+from operator import mul
+
+from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, divide, product
+from shapelint.values import Shape
+
+MOST_PIECES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an axis that stays together: its size, and which axis of the source it is in (-1: the run)."""
+
+    size: Dim
+    place: int
+
+    @property
+    def is_run(self) -> bool:
+        return self.place < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scramble:
+    """A reshape whose result can not run over its source as its sizes say.
+
+    The source runs over `before` outside of `moved`; the result has `moved` further out.
+    """
+
+    moved: Piece
+    before: Piece
+
+    @property
+    def is_inside_axis(self) -> bool:
+        """Whether both are parts of one axis of the source: its order was made elsewhere."""
+        return self.moved.place == self.before.place
+
+
+def scramble(source: Shape, target: Shape) -> Scramble | None:
+    """Why a reshape of `source` to `target` takes elements out of order; None where it does not, or may not.
+
+    Two sizes are one axis where they are one expression, so what occurs twice says nothing. Axes of size 1 and the
+    sizes that a run may have do not count.
+    """
+    if target.run is not None:
+        return None
+    pieces, sizes = list(pieces_of(source)), [size for axis in target.axes if (size := exact(axis.size)) != ONE]
+    if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
+        return None
+    found = _displaced(pieces, sizes) or _skipped(pieces, sizes)
+    return None if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size) else found
+
+
+def is_doubtful(size: Dim) -> bool:
+    """A size that may be that of another axis; or `(q, k + 1)` as `(k + 1, q)`, which shifts each row on purpose."""
+    derivations = [symbol.derivation for symbol in size.symbols()]
+    return len(size.terms) > 1 or any(derived is not None and derived.function != "//" for derived in derivations)
+
+
+def pieces_of(shape: Shape) -> Iterator[Piece]:
+    """The parts of all axes in row-major order, without those of size 1."""
+    for place, axis in enumerate(shape.head):
+        yield from (Piece(size, place) for part in axis.parts if (size := exact(part)) != ONE)
+    if shape.run is not None:
+        yield Piece(as_dim(Symbol("...", Origin.ANONYMOUS, shape.run)), -1)
+        for place, axis in enumerate(shape.tail, len(shape.head)):
+            yield from (Piece(size, place) for part in axis.parts if (size := exact(part)) != ONE)
+
+
+def is_squeeze(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> bool:
+    """The result has fewer elements unless a size is 1: then it is, and its axis is only dropped."""
+    rest = divide(exact(product(p.size for p in pieces if not p.is_run)), exact(product(sizes)))
+    return rest is not None and rest != ONE
+
+
+def exact(size: Dim) -> Dim:
+    """A product in which what was divided is whole again: `h * (c // h)` is `c`, as the reshape tells."""
+    if len(size.terms) != 1:
+        return size
+    ((monomial, _),) = size.terms
+    for symbol in monomial:
+        if symbol.derivation is not None and symbol.derivation.function == "//":
+            dividend, divisor = symbol.derivation.operands
+            rest = divide(size, as_dim(symbol) * divisor) if divisor.terms else None
+            if rest is not None:
+                return exact(rest * dividend)
+    return size
+
+
+def _prefixes(sizes: Sequence[Dim]) -> list[Dim]:
+    """The products of the first 0, 1, 2 ... sizes."""
+    return [exact(p) for p in accumulate(sizes, mul, initial=ONE)]
+
+
+def _displaced(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
+    """One axis of the result is a whole part of the source, but stands outside of more, or of less."""
+    whole = [p.size for p in pieces]
+    for index, size in enumerate(sizes):
+        if sizes.count(size) > 1 or whole.count(size) > 1 or size not in whole:
+            continue
+        at = whole.index(size)
+        outside = _weighed(pieces[:at], sizes[:index])
+        inside = _weighed(pieces[at + 1 :], sizes[index + 1 :])
+        if 0 in (outside, inside):
+            continue
+        before = [p for p in pieces[:at] if not p.is_run]
+        after = [p for p in pieces[at + 1 :] if not p.is_run]
+        if (outside == 1 or inside == -1) and before:
+            return Scramble(pieces[at], before[-1])
+        if (outside == -1 or inside == 1) and after:
+            return Scramble(after[0], pieces[at])
+    return None
+
+
+def _weighed(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> int | None:
+    """1 where the parts have more elements than the sizes, 0 as many, -1 fewer, each for certain."""
+    known, claimed = exact(product(p.size for p in pieces if not p.is_run)), exact(product(sizes))
+    if known == claimed:
+        return 0
+    if divide(known, claimed) is not None:
+        return 1
+    open_ended = any(p.is_run for p in pieces)
+    return -1 if divide(claimed, known) is not None and not open_ended else None
+
+
+def _skipped(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
+    """The first axes of the result are whole parts of the source, but not the first ones."""
+    outer = _prefixes([p.size for p in pieces])
+    for reached in _prefixes(sizes)[1:-1]:
+        if any(_within(reached, a, b) for a, b in pairwise(outer)):
+            continue
+        for count in range(1, len(pieces)):
+            for chosen in combinations(range(len(pieces)), count):
+                if exact(product(pieces[i].size for i in chosen)) == reached:
+                    skipped = [i for i in range(chosen[-1]) if i not in chosen and not pieces[i].is_run]
+                    late = [i for i in chosen if not pieces[i].is_run and skipped and i > skipped[0]]
+                    return Scramble(pieces[late[0]], pieces[skipped[0]]) if late else None
+    return None
+
+
+def _within(reached: Dim, outer: Dim, inner: Dim) -> bool:
+    """Whether a part, from `outer` to `inner`, may be split there."""
+    if reached in (outer, inner):
+        return True
+    return divide(reached, outer) is not None and divide(inner, reached) is not None

@@ -1,0 +1,175 @@
+"""What becomes of a value next, and where its axes stand then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from shapelint.events import Call, Entered, Event, Item, Joined, Kind, Left, Operation
+from shapelint.evidence import PLACE_KEEPING, axes_of
+from shapelint.index import once_per_file
+from shapelint.values import Int, Many, Tensor, Tuple, Union, Unknown, Value, maker_of
+
+MOST_USES = 64
+
+# Layers that leave all axes but the last where they are.
+LAST_AXIS_LAYERS = frozenset({"linear", "layer_norm", "rms_norm", "embedding", "rnn", "attention", "transformer"})
+
+Key = tuple[int, int]  # the event that made a value, and which of several results it is (-1: the only one)
+
+
+def key_of(value: Value) -> Key | None:
+    """Equal for all mentions of what one event made; None where that is not known."""
+    match maker_of(value):
+        case None:
+            return None
+        case Item(of=event, index=index):
+            return id(event), index
+        case event:
+            return id(event), -1
+
+
+@once_per_file
+def _consumers(events: Sequence[Event]) -> Iterator[Mapping[Key, Sequence[Event]]]:
+    found: dict[Key, list[Event]] = {}
+    for event in events:
+        if type(event) is Operation or type(event) is Joined or type(event) is Call:
+            given = event.args if type(event) is Call else event.values
+            for key in {key for value in _parts(given) if (key := key_of(value)) is not None}:
+                found.setdefault(key, []).append(event)
+    yield found
+
+
+def _parts(values: Sequence[Value]) -> Iterator[Value]:
+    for value in values:
+        match value:
+            case Tuple(items=items):
+                yield from _parts(items)
+            case Many(item=item):
+                yield from _parts((item,))
+            case Union(options=options):
+                yield value
+                yield from _parts(options)
+            case _:
+                yield value
+
+
+def consumers(events: Sequence[Event], value: Value | None) -> Sequence[Event]:
+    """The operations, calls and joins that a value enters as it is, in execution order."""
+    key = key_of(value) if value is not None else None
+    return _consumers(events)[0].get(key, ()) if key is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An operation that a value enters, after steps that kept its axes, and where the axis in question stands then."""
+
+    event: Operation
+    operand: Value
+    axis: int
+
+
+def uses(events: Sequence[Event], value: Value, axis: int) -> Iterator[Use]:
+    """What is done with a value, past what only changes its elements or moves the axis; `axis` as a Python index.
+
+    Nothing is followed where the place of the axis is lost.
+    """
+    queue, seen = [(value, axis)], {key_of(value)}
+    for current, place in queue:
+        for event in consumers(events, current):
+            for result, kept in _onward(event, current, place):
+                if len(seen) < MOST_USES and key_of(result) not in seen:
+                    seen.add(key_of(result))
+                    queue.append((result, kept))
+            if isinstance(event, Operation):
+                yield Use(event, current, place)
+
+
+def _onward(event: Event, operand: Value, axis: int) -> Iterator[tuple[Value, int]]:
+    """The values in which the axis is still found, and where."""
+    match event:
+        case Joined():
+            yield Unknown(made_by=event), axis
+        case Operation(kind=kind) if kind in PLACE_KEEPING:
+            result = made(event)
+            kept = _beside(event, operand, axis)
+            if kept is not None and result is not None:
+                yield result, kept
+        case Operation(name="transpose" | "permute" | "movedim" | "t"):
+            place = moved(event, operand, axis)
+            if place is not None and (result := made(event)) is not None:
+                yield result, place
+        case Operation(name=name, kind=Kind.LAYER) if name in LAST_AXIS_LAYERS and axis != -1:
+            result = made(event)
+            rank = operand.shape.rank if isinstance(operand, Tensor) else None
+            if result is not None and operand is event.arguments.get("x") and axis != (rank or 0) - 1:
+                yield result, axis
+
+
+def made(event: Operation) -> Value | None:
+    """The value that an operation made, or the first of several, as its users have it."""
+    match event.result:
+        case Tensor(shape=shape, dtype=dtype, library=library):
+            return Tensor(shape, dtype, library, made_by=event)
+        case Tuple(items=(Tensor(shape=shape, dtype=dtype, library=library), *_)):
+            return Tensor(shape, dtype, library, made_by=Item(event, 0))
+        case Unknown():
+            return Unknown(made_by=event)
+    return None
+
+
+def _beside(event: Operation, operand: Value, axis: int) -> int | None:
+    """Where the axis stands in an elementwise result: other operands must not add axes in front of it."""
+    if axis < 0:
+        return axis
+    for other in event.operands:
+        if other is operand or other.shape.rank == 0:
+            continue
+        ranks = other.shape.rank, operand.shape.rank if isinstance(operand, Tensor) else None
+        if ranks[0] is None or (ranks[1] is not None and ranks[0] > ranks[1]):
+            return None
+    return axis
+
+
+def moved(event: Operation, operand: Value, axis: int) -> int | None:
+    """Where a transpose or permute puts an axis; None where that is not known."""
+    rank = operand.shape.rank if isinstance(operand, Tensor) else None
+    match event.name:
+        case "transpose" if "first" in event.arguments:
+            pair = [_number(event.arguments.get(name), rank) for name in ("first", "second")]
+            if None in pair or (rank is None and any((p or 0) * axis < 0 for p in pair)):
+                return None
+            place = axis % rank if rank else axis
+            return pair[1] if place == pair[0] else pair[0] if place == pair[1] else place
+        case "permute":
+            order = axes_of(event)
+            if not order:
+                return None
+            places = [index % len(order) for index in order]
+            return places.index(axis % len(order)) if axis % len(order) in places else None
+        case "t" | "transpose" if rank is not None:
+            return rank - 1 - axis % rank
+    return None
+
+
+def _number(value: Value | None, rank: int | None) -> int | None:
+    match value:
+        case Int(dim=dim) if dim.value is not None:
+            return dim.value % rank if rank else dim.value
+    return None
+
+
+def caller_of(events: Sequence[Event], event: Event) -> Call | None:
+    """The call of a project's function in whose evaluation an event happened; None where nobody called it."""
+    depth, inside = 0, False
+    for index, other in enumerate(events):
+        if other is event:
+            inside = True
+        elif inside and type(other) is Entered:
+            depth += 1
+        elif inside and type(other) is Left:
+            if depth == 0:
+                following = events[index + 1] if index + 1 < len(events) else None
+                return following if isinstance(following, Call) and following.callee is other.function else None
+            depth -= 1
+    return None
