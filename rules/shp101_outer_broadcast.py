@@ -54,8 +54,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 
 
 def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
-    for event in events:
-        if isinstance(event, Operation) and event.problem is None and broadcasts(event):
+    for event in operations(events, BROADCASTING):
+        if event.problem is None and broadcasts(event):
             for a, b in combinations(tensors_of(event), 2):
                 table = table_of(a, b)
                 if table is not None:

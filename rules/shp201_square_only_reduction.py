@@ -40,9 +40,9 @@ from shapelint.evidence import (
     shortened,
     works_by_label,
 )
+from shapelint.index import operations
 from shapelint.outer import used_elsewhere
 from shapelint.proposals import with_argument
-from shapelint.index import operations
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor, Unknown, Value
 
@@ -58,7 +58,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             for reduction in reductions:
                 source = next((v for v in operands if v is not reduced and is_source(v, reduction, ranks)), None)
                 if source is not None and not (by_label and library(reduction) is None):
-                    yield report(event, reduction, reduced, source)
+                    yield report(event, reduction, reduced, source, is_used_elsewhere(events, event, reduced))
                     break
 
 

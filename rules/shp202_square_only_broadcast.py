@@ -32,23 +32,32 @@ from collections.abc import Iterator, Sequence
 from shapelint.dims import Symbol
 from shapelint.events import Event, Operation
 from shapelint.evidence import clue, name_of
-from shapelint.lineups import Facing, axis_symbol, axis_symbols, birthplaces, faced, used_together
+from shapelint.index import operations
+from shapelint.lineups import FACING, Facing, axis_symbol, axis_symbols, birthplaces, faced, used_together
 from shapelint.rule import Report
 from shapelint.values import Function
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    operations = [event for event in events if isinstance(event, Operation)]
-    together = frozenset(pair for event in operations for pair in used_together(event))
+    found = [pair for event in operations(events, FACING) for pair in named_apart(event)]
+    if not found:
+        return
+    together = frozenset(pair for event in events if isinstance(event, Operation) for pair in used_together(event))
     places = birthplaces(events)
-    for event in operations:
-        for facing in faced(event):
-            left, right = axis_symbol(facing.left.size), axis_symbol(facing.right.size)
-            if left is None or right is None or left.name == right.name:
-                continue
-            if frozenset((left, right)) in together or is_elsewhere(left, right, facing, places):
-                yield report(event, facing, left, right)
-                break
+    reported: set[Operation] = set()
+    for event, facing, left, right in found:
+        is_named_apart = frozenset((left, right)) in together or is_elsewhere(left, right, facing, places)
+        if is_named_apart and event not in reported:
+            reported.add(event)
+            yield report(event, facing, left, right)
+
+
+def named_apart(event: Operation) -> Iterator[tuple[Operation, Facing, Symbol, Symbol]]:
+    """The axes that an event lines up and that their author named differently."""
+    for facing in faced(event):
+        left, right = axis_symbol(facing.left.size), axis_symbol(facing.right.size)
+        if left is not None and right is not None and left.name != right.name:
+            yield event, facing, left, right
 
 
 def is_elsewhere(left: Symbol, right: Symbol, facing: Facing, places: dict[object, Function | None]) -> bool:

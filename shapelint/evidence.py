@@ -54,8 +54,11 @@ def identity(value: Value) -> object:
 
 def tensors_of(event: Operation) -> tuple[Tensor, ...]:
     """The tensors that an operation lines up, also a distribution's parameters: Normal(mean, std).log_prob(x)."""
-    held = [v for argument in event.arguments.values() if isinstance(argument, Layer) for v in argument.config.values()]
-    return (*tensors_in(held), *event.operands)
+    held = [v for argument in event.arguments.values() if type(argument) is Layer for v in argument.config.values()]
+    return (*tensors_in(held), *event.operands) if held else event.operands
+
+
+BROADCASTING: frozenset[str | Kind] = frozenset({Kind.ELEMENTWISE, "masked_select"})
 
 
 def broadcasts(event: Operation) -> bool:
@@ -190,6 +193,8 @@ def clue(event: Operation, operand: Tensor, place: int | None = None) -> Clue:
     maker = made_by(operand) if place is None else maker_event(operand, place)
     text = f"{name_of(event, operand)} is {operand.shape}"
     match maker:
+        case Operation(layer=Layer(made_by=Operation(site=site))) if place is not None:
+            return Clue(f"{text}: made by `{shortened(site.text)}`", site)
         case Operation(site=site) if site is not event.site:
             axis = operand.shape.axis(place) if place is not None else None
             why = f", where {MADE[axis.maker]}" if axis is not None and axis.maker is not None else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import wraps
-from heapq import merge
 from typing import TypeVar
 
-from shapelint.events import Call, Entered, Event, Left, Operation
+from shapelint.events import Call, Entered, Event, Kind, Left, Operation
 
 Found = TypeVar("Found")
 Places = Mapping[object, Sequence[int]]
@@ -29,18 +28,22 @@ def once_per_file(find: Callable[[Sequence[Event]], Iterator[Found]]) -> Callabl
 
 @once_per_file
 def _places(events: Sequence[Event]) -> Iterator[Places]:
-    """Where operations stand, by name; other events by their type."""
+    """Where operations stand, by name and by kind; other events by their type."""
     places: dict[object, list[int]] = {}
     for index, event in enumerate(events):
-        kind = type(event)
-        places.setdefault(event.name if kind is Operation else kind, []).append(index)  # type: ignore[union-attr]
+        if type(event) is Operation:
+            places.setdefault(event.name, []).append(index)
+            places.setdefault(event.kind, []).append(index)
+        else:
+            places.setdefault(type(event), []).append(index)
     yield places
 
 
-def operations(events: Sequence[Event], names: Collection[str]) -> Iterator[Operation]:
-    """The operations of these canonical names, in execution order; cheap where a file has none."""
+def operations(events: Sequence[Event], wanted: Collection[str | Kind]) -> Iterator[Operation]:
+    """The operations of these canonical names or kinds, in execution order; cheap where a file has none."""
     places = _places(events)[0]
-    for index in merge(*(places[name] for name in names if name in places)):
+    found = [places[key] for key in wanted if key in places]
+    for index in found[0] if len(found) == 1 else sorted(set().union(*found)):
         event = events[index]
         assert isinstance(event, Operation)
         yield event

@@ -6,9 +6,10 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 
-from shapelint.dims import Dim, Origin, Symbol
+from shapelint.dims import ONE, Dim, Origin, Symbol
 from shapelint.events import Entered, Event, Input, Kind, Left, Operation
 from shapelint.evidence import (
+    BROADCASTING,
     axes_of,
     broadcasts,
     elementwise_sources,
@@ -57,6 +58,8 @@ def table_of(a: Tensor, b: Tensor, alike: Callable[[Dim, Dim], bool] = operator.
 
     `alike` says which lengths count as one.
     """
+    if not has_one(a) and not has_one(b):
+        return None
     lined_up = line_up(a.shape, b.shape)
     pairs = lined_up.pairs
     for i, j in product(range(len(pairs)), repeat=2):
@@ -92,6 +95,10 @@ def averaged_tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]
             table = table_of(*difference.operands, may_be_alike)
             if table is not None and table.maker not in {None, Maker.INSERTED}:
                 yield difference, table
+
+
+def has_one(tensor: Tensor) -> bool:
+    return any(axis.size == ONE for axis in tensor.shape.axes)
 
 
 def _place(operand: Tensor, index: int, count: int) -> int:
@@ -149,9 +156,13 @@ class Facing:
     second: Tensor
 
 
+FACING: frozenset[str | Kind] = frozenset({*BROADCASTING, Kind.LOSS, Kind.CONTRACTION, Kind.JOINING})
+
+
 def faced(event: Operation) -> Iterator[Facing]:
-    """The axes that an operation lines up: by broadcasting, by joining, or because it sums over both."""
-    for first, second in combinations(tensors_of(event), 2):
+    """The axes of named sizes that an operation lines up: by broadcasting, by joining, or as it sums over both."""
+    named = [tensor for tensor in tensors_of(event) if axis_symbols(tensor.shape)]
+    for first, second in combinations(named, 2):
         match event.kind:
             case Kind.ELEMENTWISE | Kind.LOSS if broadcasts(event) or event.name.endswith("_loss"):
                 pairs = [(pair.left, pair.right) for pair in line_up(first.shape, second.shape).pairs]

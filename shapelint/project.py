@@ -36,6 +36,7 @@ class Project:
         self.roots = tuple(package_root(os.path.abspath(root)) for root in roots)
         self.scopes: dict[str, object] = {}  # the interpreter's: names of the modules that were executed for an import
         self._trees: OrderedDict[str, tuple[libcst.Module, int]] = OrderedDict()
+        self._characters = 0  # of the texts of these trees
         self._facts: dict[str, tuple[bool, tuple[str, ...]]] = {}  # of a file: names tensors, imports these files
         self._reaching: dict[str, bool] = {}
         self._search_paths: dict[str, tuple[str, ...]] = {}
@@ -118,8 +119,10 @@ class Project:
         if key not in self._trees:
             text = self.text(filename) if text is None else text
             self._trees[key] = source.parse(text), len(text)
-            while len(self._trees) > 1 and sum(size for _, size in self._trees.values()) > MOST_CHARACTERS:
-                self._trees.popitem(last=False)
+            self._characters += len(text)
+            while len(self._trees) > 1 and self._characters > MOST_CHARACTERS:
+                _, (_, size) = self._trees.popitem(last=False)
+                self._characters -= size
         self._trees.move_to_end(key)
         return self._trees[key][0]
 

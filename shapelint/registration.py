@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored, ancestors
+from shapelint.index import once_per_file
 from shapelint.values import (
     Class,
     Dict,
@@ -49,7 +50,8 @@ class Step(NamedTuple):
         return "forward" in names and names[-1] not in {"__init__", "setup"}
 
 
-def steps(events: Iterable[Event]) -> Iterator[Step]:
+@once_per_file
+def steps(events: Sequence[Event]) -> Iterator[Step]:
     stack: tuple[Entered, ...] = ()
     for event in events:
         if type(event) is Entered:
