@@ -32,21 +32,29 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
 from shapelint.events import Event, Operation
-from shapelint.evidence import BROADCASTING, broadcasts, clue, name_of, tensors_of
+from shapelint.evidence import BROADCASTING, broadcasts, clue, name_of, shortened, tensors_of
 from shapelint.index import operations
 from shapelint.lineups import Table, averaged_tables, is_meant, table_of
-from shapelint.proposals import is_column_for_certain, squeezed
-from shapelint.rule import Report
+from shapelint.memory import cost
+from shapelint.outer import taken_over
+from shapelint.proposals import is_column_for_certain, sites_of, squeezed
+from shapelint.rule import Clue, Report
+from shapelint.values import Tensor
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, table in chain(tables(events), averaged_tables(events)):
         if not is_meant(event, table):
-            clues = (clue(event, table.column, table.place), clue(event, table.vector))
+            clues = [clue(event, table.column, table.place), clue(event, table.vector)]
+            if (reduction := taken_over(events, event)) is not None:
+                clues.append(
+                    Clue(f"`{shortened(reduction.site.text)}` is then taken over {table.shape}", reduction.site)
+                )
             yield Report(
                 event,
                 message(event, table),
-                clues,
+                tuple(clues),
+                marks=sites_of(event, (table.column, table.vector)),
                 fix=squeezed(event, table),
                 fix_message=f"Squeeze the column: .squeeze({table.place})",
                 fix_is_safe=is_column_for_certain(table),
@@ -64,10 +72,11 @@ def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
 
 def message(event: Operation, table: Table) -> str:
     column, vector = name_of(event, table.column, "the column"), name_of(event, table.vector, "the vector")
+    size = cost(table.shape, event.result) if isinstance(event.result, Tensor) else ""
     meeting = "every value meets every other"
     if not table.is_anonymous:
         meeting = f"each of the {table.size} values meets all {table.size} others"
     return (
-        f"{column} {table.column.shape} and {vector} {table.vector.shape} stretch each other to {table.shape}: "
+        f"{column} {table.column.shape} and {vector} {table.vector.shape} stretch each other to {table.shape}{size}: "
         f"{meeting}; {column} needs squeeze({table.place}) first"
     )

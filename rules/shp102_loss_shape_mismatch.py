@@ -33,7 +33,8 @@ from shapelint.events import Event, Operation
 from shapelint.evidence import clue, name_of
 from shapelint.finding import Severity
 from shapelint.lineups import mismatched_loss
-from shapelint.proposals import is_column_for_certain, squeezed
+from shapelint.memory import cost
+from shapelint.proposals import is_column_for_certain, sites_of, squeezed
 from shapelint.rule import Report
 
 
@@ -43,7 +44,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if table is None or not isinstance(event, Operation):
             continue
         column, vector = name_of(event, table.column, "one side"), name_of(event, table.vector, "the other")
-        outcome = f"is taken over {table.shape}, each prediction against every target"
+        outcome = f"is taken over {table.shape}{cost(table.shape, table.column)}, each prediction against every target"
         if event.problem is not None:
             outcome = "raises"
         yield Report(
@@ -52,6 +53,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             f"give both one shape, as with squeeze({table.place})",
             (clue(event, table.column, table.place), clue(event, table.vector)),
             severity=Severity.ERROR if event.problem is not None else None,
+            marks=sites_of(event, (table.column, table.vector)),
             fix=squeezed(event, table),
             fix_message=f"Squeeze the column: .squeeze({table.place})",
             fix_is_safe=is_column_for_certain(table),

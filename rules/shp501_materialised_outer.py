@@ -48,7 +48,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for chain in chains:
         if not any(id(step) in kept for step in chain.steps):
             clues = tuple(clue(chain.base, operand) for operand in chain.operands)
-            yield Report(chain.reduction, message(chain), clues)
+            yield Report(chain.reduction, message(chain), clues, marks=(chain.base.site,))
 
 
 def is_small(chain: Chain) -> bool:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shapelint.config import Config
-from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Step
+from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Span, Step
 from shapelint.rule import GROUP
 
 if TYPE_CHECKING:
@@ -137,6 +137,7 @@ def _finding(data: dict[str, Any], filename: str) -> Finding:
             tuple(Edit(Location(**e["start"]), Location(**e["end"]), e["content"]) for e in fix["edits"]),
             fix["safe"],
         ),
+        tuple(Span(Location(**mark["start"]), Location(**mark["end"])) for mark in data["marks"]),
     )
 
 

@@ -193,7 +193,7 @@ def clue(event: Operation, operand: Tensor, place: int | None = None) -> Clue:
     maker = made_by(operand) if place is None else maker_event(operand, place)
     text = f"{name_of(event, operand)} is {operand.shape}"
     match maker:
-        case Operation(layer=Layer(made_by=Operation(site=site))) if place is not None:
+        case Operation(layer=Layer(made_by=Operation(site=site))) if place is not None and is_one(operand, place):
             return Clue(f"{text}: made by `{shortened(site.text)}`", site)
         case Operation(site=site) if site is not event.site:
             axis = operand.shape.axis(place) if place is not None else None

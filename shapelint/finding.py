@@ -21,6 +21,14 @@ class Location:
     column: int
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A piece of a file, up to `end`."""
+
+    start: Location
+    end: Location
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One link of a trace: where a decisive fact came from ("pred is (n, 1): nn.Linear(64, 1)")."""
@@ -58,6 +66,7 @@ class Finding:
     severity: Severity
     trace: tuple[Step, ...] = ()
     fix: Fix | None = None
+    marks: tuple[Span, ...] = ()  # the operands that the message speaks of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shapelint import imports, source
 from shapelint.config import Config
 from shapelint.events import Event, Site, ancestors
-from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Step
+from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Span, Step
 from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
 
@@ -164,15 +164,16 @@ def _findings(
         seen.add((rule.code, start))
         trace = tuple(_step(clue.text, clue.site, module, places) for clue in report.trace)
         severity = _severity(rule, report)
-        yield Finding(
-            filename, start, end, rule.code, rule.name, report.message, severity, trace, _fix(report, module, places)
-        )
+        fix = _fix(report, module, places)
+        marks = tuple(Span(*places[id(site.node)]) for site in report.marks if id(site.node) in places)
+        yield Finding(filename, start, end, rule.code, rule.name, report.message, severity, trace, fix, marks)
 
 
 def _sites(report: Report) -> Iterator[Site]:
     yield _site(report)
     yield from (clue.site for clue in report.trace if clue.site is not None)
     yield from (replacement.site for replacement in report.fix)
+    yield from report.marks
     if report.fix_imports:
         yield from (Site(node, _site(report).module) for node in imports.leading(_site(report).module))
 

@@ -7,6 +7,7 @@ import re
 from shapelint.values import Shape, Tensor
 
 DEFAULT = {"torch": "float32", "jax": "float32", "numpy": "float64"}
+WORTH_TELLING = 2**20
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -36,3 +37,10 @@ def spelled(count: int) -> str:
     while size >= 1024 and unit < len(UNITS) - 1:
         size, unit = size / 1024, unit + 1
     return f"{size:.0f} {UNITS[unit]}" if size >= 10 or size == int(size) else f"{size:.1f} {UNITS[unit]}"
+
+
+def cost(shape: Shape, value: Tensor) -> str:
+    """` (float32, 64 MiB)` for an array of this shape that is like `value`; empty where it is small, or not known."""
+    dtype = dtype_of(value)
+    count = memory(shape, dtype)
+    return f" ({dtype}, {spelled(count)})" if count is not None and count >= WORTH_TELLING else ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 
 from shapelint.dims import ONE
 from shapelint.events import Event, Kind, Operation, sources
-from shapelint.evidence import axes_of, made_by
+from shapelint.evidence import PLACE_KEEPING, axes_of, made_by
 from shapelint.shapes import broadcast, line_up
 from shapelint.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple
 
@@ -227,3 +228,16 @@ def _is_outer(base: Operation, axis: int, names: Collection[str]) -> bool:
     if keeps is None:  # x.unsqueeze(1) - y.unsqueeze(0): of numbers, or of vectors?
         return not OF_VECTORS.isdisjoint(names) or (is_square and not all(map(_looks_flat, pair)))
     return keeps
+
+
+def taken_over(events: Iterable[Event], event: Operation) -> Operation | None:
+    """The reduction that makes a number, or fewer axes, of what an operation gives: where a wrong table disappears."""
+    carriers = {id(event)}
+    for later in dropwhile(lambda other: other is not event, events):
+        if not isinstance(later, Operation) or not any(id(source) in carriers for source in sources(later)):
+            continue
+        if later.kind is Kind.REDUCTION:
+            return later
+        if later.kind in PLACE_KEEPING:
+            carriers.add(id(later))
+    return None

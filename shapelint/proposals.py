@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from shapelint.events import Operation, Site
 from shapelint.lineups import Table, table_of
 from shapelint.rule import Replacement
-from shapelint.values import Maker, Shape, Tensor
+from shapelint.values import Maker, Shape, Tensor, Value
 
 # What a method call may follow as it is; everything else needs parentheses.
 ATOMS = frozenset({"Name", "Attribute", "Call", "Subscript"})
@@ -31,9 +33,15 @@ def with_argument(site: Site, argument: str) -> tuple[Replacement, ...]:
     return (Replacement(site, f"{code.rstrip()[:-1]}{argument})"),)
 
 
+def sites_of(event: Operation, operands: Iterable[Value]) -> tuple[Site, ...]:
+    """Where operands stand, those that are arguments of their own."""
+    named = [(value, event.sites[name]) for name, value in event.arguments.items() if name in event.sites]
+    return tuple(site for operand in operands for value, site in named if value is operand)
+
+
 def squeezed(event: Operation, table: Table) -> tuple[Replacement, ...]:
     """The column of a table loses its axis where it is used, if that makes the two operands alike."""
-    site = next((event.sites.get(name) for name, value in event.arguments.items() if value is table.column), None)
+    site = next(iter(sites_of(event, (table.column,))), None)
     flat = without_axis(table.column, table.place)
     if site is None or event.in_place or flat is None or flat.shape.rank != table.vector.shape.rank:
         return ()

@@ -65,6 +65,7 @@ class Report:
     fix_message: str = ""
     fix_is_safe: bool = True
     fix_imports: tuple[str, ...] = ()  # the import statements that the fix needs
+    marks: tuple[Site, ...] = ()  # the operands that the message speaks of, to be underlined
     on_request: bool = False  # only for those who select the rule by its code
 
 

@@ -1,26 +1,50 @@
-"""The README's example is real: its code gives the output that it shows."""
+"""The README's examples are real: their code gives the output that is shown."""
 
 from __future__ import annotations
 
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from shapelint.linter import lint_text
-from shapelint.report.concise import line
+from shapelint.report.text import render_frames
 
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 IMPORTS = "import torch.nn.functional as F\nfrom jaxtyping import Float\nfrom torch import Tensor, nn\n\n\n"
+DEMO, TRAIN = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def test_the_example_is_real() -> None:
-    readme = (ROOT / "README.md").read_text()
-    (code,) = re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
-    shown = [text.strip() for text in readme.splitlines() if text.startswith("    train.py:")]
-    assert shown
-    assert [line(finding) for finding in lint_text(IMPORTS + code, "train.py").findings] == shown
+def shown(command: str) -> str:
+    """What the README shows below a command, up to the next one or the end of the block."""
+    (block,) = re.findall(rf"^    \$ {re.escape(command)}\n((?:    (?!\$ ).*\n|\n(?=    ))+)", README, re.MULTILINE)
+    return re.sub(r"^    ", "", block, flags=re.MULTILINE).strip()
+
+
+def frames(text: str, filename: str) -> str:
+    findings = lint_text(text, filename).findings
+    text_shown = COLOUR.sub("", render_frames(findings, lambda _: text.splitlines()))
+    return "\n".join(row.rstrip() for row in text_shown.splitlines()).strip()
+
+
+def test_the_demo_prints_what_is_shown() -> None:
+    printed = StringIO()
+    with redirect_stdout(printed):
+        exec(DEMO, {})
+    assert printed.getvalue().strip() == shown("python demo.py")
+
+
+def test_the_demo_is_reported_as_shown() -> None:
+    assert frames(DEMO, "demo.py") == shown("shapelint demo.py")
+
+
+def test_the_second_example_is_reported_as_shown() -> None:
+    assert frames(IMPORTS + TRAIN, "train.py") == shown("shapelint train.py")
 
 
 def test_one_command_runs_what_ci_runs() -> None:
-    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci" / "run").read_text()
-    assert "pip install -e '.[test]' && .venv/bin/pytest -n 2" in readme
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert "pip install -e '.[test]' && .venv/bin/pytest -n 2" in README
     assert re.search(r"pip\" install (--quiet )?-e '\.\[test\]'\n.*/pytest\" -n 2", ci)

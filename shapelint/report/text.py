@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from shapelint.finding import Finding, Severity, Step
+from shapelint.finding import Finding, Location, Severity, Step
 from shapelint.report.concise import line, shown
 
 if TYPE_CHECKING:
@@ -81,13 +81,35 @@ def _frame(finding: Finding, lines: Sequence[str]) -> Iterator[Text]:
 
 
 def _underline(finding: Finding, row: int, code: str) -> str:
-    """Carets below the part of a line that the finding spans, as wide as the terminal shows it."""
+    """Carets below the part of a line that the finding spans, as wide as the terminal shows it.
+
+    Where operands are marked, the carets stand below these and waves below the rest.
+    """
+    span = _columns(finding.start, finding.end, row, code)
+    marked = {column for mark in finding.marks for column in _columns(mark.start, mark.end, row, code)}
+    if not span and not marked:
+        return ""
+    first, last = min({span.start, *marked}), max({span.stop - 1, *marked})
+    signs = ["^" if column in marked or (column in span and not finding.marks) else "~" if column in span else " "
+             for column in range(first, last + 1)]  # fmt: skip
+    return " " * _width(code[:first]) + "".join(
+        sign * max(_width(character), 1) for sign, character in zip(signs, code[first : last + 1].ljust(len(signs)))
+    )
+
+
+def _columns(start: Location, end: Location, row: int, code: str) -> range:
+    """The columns of a row, from 0, that a piece of the file spans; at least one where it begins."""
+    if not start.row <= row <= end.row:
+        return range(0)
+    first = start.column - 1 if row == start.row else len(code) - len(code.lstrip())
+    last = end.column - 1 if row == end.row else len(code.rstrip())
+    return range(first, max(last, first + 1)) if first <= len(code) else range(0)
+
+
+def _width(code: str) -> int:
     from rich.cells import cell_len
 
-    first = finding.start.column - 1 if row == finding.start.row else len(code) - len(code.lstrip())
-    last = finding.end.column - 1 if row == finding.end.row else len(code.rstrip())
-    before, marked = code[:first].replace("\t", TAB), code[first : max(last, first + 1)].replace("\t", TAB)
-    return " " * cell_len(before) + "^" * max(cell_len(marked), 1) if first <= len(code) else ""
+    return cell_len(code.replace("\t", TAB))
 
 
 def _trace(step: Step, lines: Sequence[str], gutter: int) -> Iterator[Text]:
