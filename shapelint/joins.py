@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -16,6 +16,7 @@ from shapelint.values import (
     Graph,
     Int,
     Many,
+    Run,
     Shape,
     Tensor,
     Tuple,
@@ -25,6 +26,7 @@ from shapelint.values import (
     graph_of,
     options,
     same_value,
+    tensors_in,
 )
 
 MOST_OPTIONS = 4
@@ -113,6 +115,70 @@ def _unite(a: Value, b: Value) -> Value:
         return Union(tuple(distinct))
     graphs = [graph_of(option) for option in distinct if option != NONE]
     return Unknown(graph=reduce(_join_graphs, graphs))
+
+
+def widened(value: Value, scope: object) -> Value:
+    """One of several values of a kind, of which a next round may bring another: any value of that kind."""
+    if not isinstance(value, Union):
+        return value
+    kinds = [type(option) for option in value.options]
+    if len(set(kinds)) == len(kinds):
+        return value
+    found: dict[type, Value] = {}
+    for option in value.options:
+        first = found.setdefault(type(option), option)
+        if first is not option:
+            found[type(option)] = _generalised(first, option, scope)
+    options = tuple(found.values())
+    return options[0] if len(options) == 1 else Union(options)
+
+
+def any_like(value: Value, scope: object) -> Value:
+    """A value of the same kind and rank, of any size."""
+    match value:
+        case Tensor(shape=Shape(head, run, tail)):
+            front = tuple(Axis(anonymous((scope, i))) for i in range(len(head)))
+            back = tuple(Axis(anonymous((scope, -i))) for i in range(len(tail), 0, -1))
+            return replace(value, shape=Shape(front, None if run is None else Run("", scope), back))
+        case Int():
+            return replace(value, dim=anonymous(scope))
+        case Unknown():
+            return replace(value, dim=None)
+        case Float(value=float()):
+            return replace(value, value=None)
+        case Tuple(items=items, kind=kind) if kind in {"tuple", "list", "size"}:
+            return replace(value, items=tuple(any_like(item, (scope, i)) for i, item in enumerate(items)))
+        case Many(item=item):
+            return replace(value, item=any_like(item, scope), length=None)
+    return value
+
+
+def renewed(value: Value, since: int, scope: object) -> Value:
+    """`value` of another round: what was unknown since then is now unknown anew."""
+    found = {s for tensor in tensors_in((value,)) for size in tensor.shape.sizes for s in leaves(size)}
+    return resolve(value, {s: anonymous((scope, s), s.name) for s in found if s.scope is not None and s.scope > since})  # type: ignore[operator]
+
+
+def leaves(size: Dim) -> Iterator[Symbol]:
+    """The symbols of a size, those inside of derived ones too."""
+    for symbol in size.symbols():
+        if symbol.derivation is None:
+            yield symbol
+        else:
+            for operand in symbol.derivation.operands:
+                yield from leaves(operand)
+
+
+def _generalised(a: Value, b: Value, scope: object) -> Value:
+    match a, b:
+        case Int(), Int():
+            return Int(anonymous(scope))
+        case Tensor(), Tensor():
+            dtype, library = a.dtype if a.dtype == b.dtype else None, a.library if a.library == b.library else None
+            return Tensor(Shape((), Run("", scope)), dtype, library, _join_graphs(a.graph, b.graph))
+        case Tuple(), Tuple():
+            return Many(UNKNOWN, None, a.kind)
+    return Unknown(graph=_join_graphs(graph_of(a), graph_of(b)))
 
 
 def resolve(value: Value, facts: Mapping[Symbol, Dim]) -> Value:

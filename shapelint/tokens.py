@@ -23,6 +23,11 @@ def token(scope: object) -> Token | None:
     return known
 
 
+def now() -> int:
+    """Scopes that are met later have larger tokens."""
+    return next(_next_token)
+
+
 MOST_TOKENS = 50_000  # more than a large file has
 
 

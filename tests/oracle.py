@@ -19,7 +19,22 @@ from shapelint.dims import Dim, Symbol, as_dim, substitute
 from shapelint.interpreter import interpret
 from shapelint.interpreter.frame import Frame
 from shapelint.testing import dtype_name, library_of
-from shapelint.values import Axis, Class, Const, Deferred, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import (
+    Axis,
+    Class,
+    Const,
+    Deferred,
+    Dict,
+    Float,
+    Instance,
+    Int,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+)
 
 PROBE = "__seen__"
 MOST_CALLS = 6  # of one function that are recorded
@@ -111,7 +126,9 @@ class Probes(cst.CSTTransformer):
         return self.followed(original, updated)
 
     def leave_SimpleStatementLine(self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine) -> Any:
-        is_future = any(isinstance(s, cst.ImportFrom) and header(s).startswith("from __future__") for s in original.body)
+        is_future = any(
+            isinstance(s, cst.ImportFrom) and header(s).startswith("from __future__") for s in original.body
+        )
         return updated if is_future or isinstance(original.body[-1], LEAVING) else self.followed(original, updated)
 
     def followed(self, original: cst.CSTNode, updated: Any) -> Any:
@@ -324,7 +341,7 @@ def claims(value: Value, real: Any, name: str) -> Iterator[tuple[Dim, int, str]]
             for key, item in attributes.items():
                 if key in actual:
                     yield from claims(item, actual[key], f"{name}.{key}")
-        case (Tensor() | Int() | Float() | Tuple(kind="tuple" | "list" | "size")), _ if not alike(value, real):
+        case ((Tensor() | Int() | Float() | Tuple(kind="tuple" | "list" | "size")), _) if not alike(value, real):
             raise Contradiction(f"{name} is {value} by inference, but {real!r}")
 
 
@@ -337,7 +354,7 @@ def alike(value: Value, real: Any) -> bool:
     match value, real:
         case Tensor(), bool() | int() | float():
             return value.shape.rank in {None, 0}
-        case (Int() | Float()), Array(shape=()) | bool() | int() | float():
+        case ((Int() | Float()), Array(shape=()) | bool() | int() | float()):
             return True
         case Tuple(), list():
             return True

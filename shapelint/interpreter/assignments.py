@@ -16,6 +16,7 @@ from shapelint.scopes import learn
 from shapelint.values import (
     UNKNOWN,
     Axis,
+    Const,
     Dict,
     Instance,
     Int,
@@ -114,6 +115,8 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
 def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:
     container = expressions.evaluate(frame, target.value)
     index = subscripts.index_value(frame, target)
+    if isinstance(container, Unknown) and container.dtype is not None:
+        container = attributes.as_tensor(frame, container, target.value)
     match container:
         case Tensor() | Union() if all(isinstance(option, Tensor) for option in options(container)):
             value_node = getattr(node, "value", None)
@@ -130,6 +133,8 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             else:
                 changed = Dict(items, value if other is None else join(other, value, frame.place(node)), kind)
             containers.change(frame, target.value, changed, value, node)
+        case Unknown() if isinstance(index, Const):
+            frame.tell(Written(container, repr(index.value), value, frame.site(node)))
         case Tuple(items=items, kind=kind):
             match index:
                 case Int(dim=dim) if dim.value is not None and -len(items) <= dim.value < len(items):

@@ -21,13 +21,10 @@ from shapelint.values import (
     Function,
     Instance,
     Int,
-    Layer,
     Library,
-    Many,
     Method,
     Tensor,
     Tuple,
-    Union,
     Unknown,
     Value,
 )

@@ -25,6 +25,9 @@ FIRST_CREDIT = 60  # statements that may be executed for calls in a small file; 
 Watch: TypeAlias = "Callable[[Frame, cst.CSTNode, Value], None]"
 
 
+Effects: TypeAlias = "tuple[Value | None, ...]"  # of a call on the attributes that it may change
+
+
 class Project(Protocol):
     """The other files that are linted together with this one."""
 
@@ -44,7 +47,7 @@ class Run:
     events: list[Event] = field(default_factory=list)
     pending: list[Function] = field(default_factory=list)  # defined, not yet evaluated on their own
     defined: set[int] = field(default_factory=set)  # syntax nodes of what was ever pending
-    memo: dict[object, tuple[Value, tuple[Event | None, ...], frozenset[str]]] = field(default_factory=dict)
+    memo: dict[object, tuple[Value, tuple[Event | None, ...], frozenset[str], Effects]] = field(default_factory=dict)
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast

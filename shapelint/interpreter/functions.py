@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, Region, originate
-from shapelint.interpreter import attributes, casting, contracts, expressions
+from shapelint.interpreter import attributes, casting, contracts, expressions, states
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
@@ -53,11 +53,14 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
 
     run = frame.run
     keywords = tuple(sorted(arguments.kwargs.items(), key=lambda keyword: keyword[0]))
-    signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions, frame.autocast)
+    places = states.changeable(arguments)
+    before = states.state(places)
+    signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions, frame.autocast, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     if signature in run.memo:
-        known, made_from, changed = run.memo[signature]
+        known, made_from, changed, after = run.memo[signature]
         forget(frame, function, arguments, changed)
+        states.leave(frame, places, before, after, node)
         if all(a is b for a, b in zip(makers, made_from)):
             keyword_args = tuple(arguments.kwargs.items())
             frame.tell(Call(function, arguments.args, keyword_args, known, frame.site(node), frame.regions))
@@ -71,6 +74,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.credit <= 0
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
+        states.lose(frame, places, node)
         return opaque(frame, function, arguments, node)
     run.called.add(id(function.node))
     inner = frame_of(frame, function, (function.name, run.next_serial()))
@@ -83,10 +87,12 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     frame.tell(event)
     if maker_of(result) is None:
         result = originate(result, event)
-    before = passed(function, arguments)
-    changed = frozenset(name for name, value in before.items() if inner.scope.names.get(name) is not value)
+    lists = passed(function, arguments)
+    changed = frozenset(name for name, value in lists.items() if inner.scope.names.get(name) is not value)
     forget(frame, function, arguments, changed)
-    run.memo[signature] = result, makers, changed
+    after = states.state(places)
+    states.leave(frame, places, before, after, node)
+    run.memo[signature] = result, makers, changed, after
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import libcst as cst
@@ -10,6 +10,7 @@ import libcst as cst
 from shapelint.events import Branch, Ends, Loop, Region, Returned
 from shapelint.interpreter import (
     assignments,
+    casting,
     comments,
     comprehensions,
     conditions,
@@ -20,12 +21,13 @@ from shapelint.interpreter import (
     operators,
 )
 from shapelint.interpreter.assignments import assign
-from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.transforms import REGIONS
+from shapelint.joins import any_like, renewed, widened
 from shapelint.scopes import Path
-from shapelint.values import NONE, UNKNOWN, Const, Layer, Library, Value
+from shapelint.tokens import now
+from shapelint.values import NONE, UNKNOWN, Layer, Library, Unknown, Value
 
 Executor = Callable[[Frame, Any], None]
 
@@ -58,8 +60,11 @@ def line(frame: Frame, node: cst.SimpleStatementLine) -> None:
 
 
 def expression(frame: Frame, node: cst.Expr) -> None:
-    if type(node.value) is not cst.SimpleString:  # a docstring does nothing
-        evaluate(frame, node.value)
+    if type(node.value) is cst.SimpleString:  # a docstring does nothing
+        return
+    value = evaluate(frame, node.value)
+    if isinstance(value, Unknown) and value.dtype is not None:
+        casting.in_place(frame, node.value, value.dtype)
 
 
 def returns(frame: Frame, node: cst.Return) -> None:
@@ -138,23 +143,33 @@ def otherwise(frame: Frame, node: cst.If | cst.Else) -> None:
 
 
 def loops_over(frame: Frame, node: cst.For) -> None:
+    begun = now()
     iterable = evaluate(frame, node.iter)
     known = comprehensions.items(frame, iterable, node.iter)
     outer, frame.breaks = frame.breaks, []
     frame.loops.append(node)
     if known is not None:
+        key = frame.key
         for number, item in enumerate(known):
+            frame.key = (key, id(node), number) if number else key
             frame.tell(Loop(frame.site(node), number))
             assign(frame, node.target, item)
             execute_block(frame, node.body)
             frame.meet([frame.snapshot(), *frame.breaks], node) if frame.breaks else None
             if not frame.alive:
                 break
+        frame.key = key
     else:
-        repeat(frame, node, lambda: assign(frame, node.target, comprehensions.item(frame, iterable, node.iter)))
+        repeat(frame, node, lambda: assign(frame, node.target, next_item(frame, node, iterable, begun)))
     leaves(frame, node, outer)
     if node.orelse is not None and frame.alive:
         execute_block(frame, node.orelse.body)
+
+
+def next_item(frame: Frame, node: cst.For, iterable: Value, begun: int) -> Value:
+    """The item of a round; what a generator left open is open in each round."""
+    item = comprehensions.item(frame, iterable, node.iter)
+    return renewed(item, begun, frame.place(node))
 
 
 def loops_while(frame: Frame, node: cst.While) -> None:
@@ -179,6 +194,7 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         entry = frame.snapshot()
         if number:
             frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
+            left_over(frame, before, (frame.place(node), "left"))
         frame.tell(Loop(frame.site(node), number))
         begin()
         if frame.alive:
@@ -186,12 +202,27 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
             growth.carried(frame, node, entry)
         frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
         frame.breaks.clear()
+        widen(frame, entry, (frame.place(node), number))
         if not frame.alive or settled(entry, frame.snapshot()):
             break
     frame.branch_depth -= 1
     frame.key = key
     if not frame.alive:
         frame.restore(Path(before.names, before.facts, False))
+
+
+def widen(frame: Frame, entry: Path, scope: object) -> None:
+    """What a round changed the next one may change again: no number of rounds says all."""
+    for name, value in frame.scope.names.items():
+        if value is not entry.names.get(name):
+            frame.scope.names[name] = widened(value, (scope, name))
+
+
+def left_over(frame: Frame, before: Path, scope: object) -> None:
+    """What the first round bound is at the beginning of a later one what any round before it made of it."""
+    for name, value in frame.scope.names.items():
+        if name not in before.names:
+            frame.scope.names[name] = any_like(value, (scope, name))
 
 
 def settled(before: Path, after: Path) -> bool:
@@ -224,16 +255,21 @@ def tries(frame: Frame, node: cst.Try | cst.TryStar) -> None:
 
 def enters(frame: Frame, node: cst.With) -> None:
     regions: list[str] = []
+    around = autocast = frame.autocast
     for item in node.items:
         value = evaluate(frame, item.item)
         name = region_of(frame, item.item, value)
         if name is not None:
             regions.append(name)
-            frame.tell(Region(name, True, frame.site(item.item), arguments_of(frame, name, item.item)))
+            arguments = value.config if isinstance(value, Layer) else {}
+            frame.tell(Region(name, True, frame.site(item.item), arguments))
+            autocast = casting.autocast_of(value, autocast)
         if item.asname is not None:
             assign(frame, item.asname.name, value if not isinstance(value, Library) else UNKNOWN)
+    frame.autocast = autocast
     with frame.region(tuple(regions)):
         execute_block(frame, node.body)
+    frame.autocast = around
     for name in reversed(regions):
         frame.tell(Region(name, False, frame.site(node)))
 
@@ -248,20 +284,6 @@ def region_of(frame: Frame, node: cst.BaseExpression, value: Value) -> str | Non
         if isinstance(callee, Library):
             return REGIONS.get(callee.name)
     return None
-
-
-def arguments_of(frame: Frame, name: str, node: cst.BaseExpression) -> Mapping[str, Value]:
-    """What autocast(...) is given, by name: the callees of torch.cuda.amp know their device and have none for it."""
-    if name != "autocast" or not isinstance(node, cst.Call):
-        return {}
-    callee = quietly(frame, node.func)
-    of_device = isinstance(callee, Library) and not callee.name.startswith(("torch.cuda.", "torch.cpu."))
-    names = iter(("device_type", "dtype", "enabled") if of_device else ("enabled", "dtype"))
-    given: dict[str, Value] = {} if of_device else {"device_type": Const("cuda")}
-    for arg in node.args:
-        key = arg.keyword.value if arg.keyword is not None else next(names, "")
-        given["*" if arg.star else key] = quietly(frame, arg.value)
-    return given
 
 
 def augments(frame: Frame, node: cst.AugAssign) -> None:

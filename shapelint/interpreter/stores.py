@@ -29,6 +29,25 @@ def changed_attributes(node: cst.ClassDef) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=4)
+def filled_elsewhere(module: cst.Module) -> frozenset[str]:
+    """Attributes that a file fills from outside of their class: `self.buffer.states.append(x)`."""
+    return frozenset(
+        name.value
+        for statement in statements(module)
+        if type(statement) is cst.Expr
+        for name in filled_from_outside(statement.value)
+    )
+
+
+def filled_from_outside(node: cst.BaseExpression) -> Iterator[cst.Name]:
+    match node:
+        case cst.Call(func=cst.Attribute(value=cst.Attribute(value=owner, attr=name), attr=cst.Name(value=method))):
+            is_self = isinstance(owner, cst.Name) and owner.value == "self"
+            if method in FILLING and not is_self:
+                yield name
+
+
 def statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The statements inside a compound statement, at any depth."""
     stack: list[Any] = [node]

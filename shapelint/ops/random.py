@@ -22,7 +22,7 @@ from shapelint.ops.op import (
     sizes,
     tensor,
 )
-from shapelint.ops.runs import joined
+from shapelint.ops.runs import hidden, joined
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -73,12 +73,12 @@ def of_parameters(bound: Mapping[str, Value], library: str | None) -> str | None
 
 
 def multinomial(x: Value, num_samples: Value) -> Shape:
-    """(…, c) -> (…, num_samples)"""
+    """(c,) -> (num_samples,), (n, c) -> (n, num_samples); torch takes no more axes."""
     shape = tensor(x).shape
-    if not shape.axes:
-        raise Unknowable("rank not known")
     count = Axis(size_or_any(num_samples))
-    return Shape(shape.head, shape.run, (*shape.tail[:-1], count)) if shape.run else Shape((*shape.head[:-1], count))
+    if shape.run is not None and shape.least_rank < 2:
+        return hidden(shape, "multinomial", tail=(count,))
+    return Shape((*shape.axes[:-1], count))
 
 
 def receiver(x: Value) -> Value:

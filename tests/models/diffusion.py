@@ -97,14 +97,15 @@ class Denoiser(nn.Module):
         self.ups = nn.ModuleList([])
         for dim_in, dim_out in in_out:
             self.downs.append(
-                nn.ModuleList(
-                    [ResnetBlock(dim_in, dim_in, time_emb_dim=time_dim), nn.Conv2d(dim_in, dim_out, 4, 2, 1)]
-                )
+                nn.ModuleList([ResnetBlock(dim_in, dim_in, time_emb_dim=time_dim), nn.Conv2d(dim_in, dim_out, 4, 2, 1)])
             )
         for dim_in, dim_out in reversed(in_out):
             self.ups.append(
                 nn.ModuleList(
-                    [nn.ConvTranspose2d(dim_out, dim_in, 4, 2, 1), ResnetBlock(dim_in * 2, dim_in, time_emb_dim=time_dim)]
+                    [
+                        nn.ConvTranspose2d(dim_out, dim_in, 4, 2, 1),
+                        ResnetBlock(dim_in * 2, dim_in, time_emb_dim=time_dim),
+                    ]
                 )
             )
         self.final = nn.Conv2d(dim, channels, 1)
@@ -169,7 +170,9 @@ class GaussianDiffusion(nn.Module):
             batched = torch.full((batch_size,), t, dtype=torch.long)
             eps = self.model(img, batched)
             beta = extract(self.betas, batched, img.shape)
-            img = (img - beta / extract(self.sqrt_one_minus_alphas_cumprod, batched, img.shape) * eps) / (1 - beta).sqrt()
+            img = (img - beta / extract(self.sqrt_one_minus_alphas_cumprod, batched, img.shape) * eps) / (
+                1 - beta
+            ).sqrt()
         return img
 
     def forward(self, img, *args, **kwargs):
