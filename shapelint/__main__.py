@@ -23,6 +23,7 @@ EPILOG = """\
 other commands (lint a file or directory of that name as ./rules):
   shapelint rules          list the rules
   shapelint explain CODE   what a rule reports, why it matters, and examples
+  shapelint probe MODULE   call annotated functions with sizes that are all different
   shapelint shapes FILE    the file with the shape of every binding beside it; --help for more
 
 exit status: 0 nothing found, 1 problems found, 2 some file or the configuration could not be read;
@@ -105,6 +106,10 @@ def _command(arguments: list[str]) -> int:
             return _rules()
         case ["explain", *codes]:
             return _explain(codes)
+        case ["probe", *rest]:
+            from shapelint.runtime.probing import main as probe
+
+            return probe(rest)
         case ["shapes", *rest]:
             return _shapes(shapes_parser().parse_args(rest))
     return _lint(parser().parse_args(arguments))

@@ -39,7 +39,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
 def test_the_wheel_holds_the_package_and_the_rules(built: tuple[Path, set[str]]) -> None:
     directory, files = built
     wanted = {name for name in files if name.startswith("shapelint/")}
-    wanted |= {f"shapelint/{name}" for name in files if name.startswith("rules/") and name.endswith(".py")}
+    wanted |= {"shapelint.pth"} | {
+        f"shapelint/{name}" for name in files if name.startswith("rules/") and name.endswith(".py")
+    }
     (wheel,) = directory.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -49,6 +51,7 @@ def test_the_wheel_holds_the_package_and_the_rules(built: tuple[Path, set[str]])
     assert names == wanted
     assert parser["console_scripts"]["shapelint"] == "shapelint.__main__:main"
     assert parser["shapelint.rules"]["builtin"] == "shapelint.rules"
+    assert parser["pytest11"]["shapelint"] == "shapelint.runtime.plugin"
     assert parser["flake8.extension"]["shp"] == "shapelint.flake8:Plugin"
 
 

@@ -16,11 +16,12 @@ require("jaxtyping", "beartype")
 
 from beartype import BeartypeConf  # noqa: E402
 from beartype.door import is_bearable  # noqa: E402
-from jaxtyping import AbstractArray, TypeCheckError  # noqa: E402
-from jaxtyping._storage import get_shape_memo, pop_shape_memo, push_shape_memo  # noqa: E402
+from jaxtyping import AbstractArray, TypeCheckError, _storage  # noqa: E402
+from jaxtyping._storage import pop_shape_memo, push_shape_memo  # noqa: E402
 
 from shapelint.runtime.places import place, source_line, user_frames  # noqa: E402
 
+memo: Callable[[], Any] = _storage.get_shape_memo  # sizes by name, shapes by name, ..., arguments
 CONFIG = BeartypeConf(is_pep484_tower=True)  # an int is welcome where a float is declared, as to every type checker
 MARK = "__shapelint_checked__"
 UNCHECKED = object()  # the annotation cannot be read, or there is none
@@ -182,7 +183,7 @@ class Signature:
     def check_result(self, value: Any) -> None:
         assert self.hints is not None
         if not self._fits("return", value):
-            raise TypeCheckError(self._message("its result", value, self.hints["return"], get_shape_memo()[3]))
+            raise TypeCheckError(self._message("its result", value, self.hints["return"], memo()[3]))
 
     def _fits(self, name: str, value: Any) -> bool:
         assert self.hints is not None
@@ -225,7 +226,7 @@ def local(value: Any, hint: Callable[[], Any], name: str) -> Any:
     lines = [
         f"{frame.f_code.co_qualname}: `{name}` is {describe(value)}, not {spelled(found)}{reason(value, found)}",
         f"  assigned at {filename}:{line}: {source_line(filename, line)}",
-        *(f"  {line}" for line in bindings(get_shape_memo()[3], {})),
+        *(f"  {line}" for line in bindings(memo()[3], {})),
     ]
     raise TypeCheckError("\n".join(lines))
 
@@ -259,7 +260,9 @@ def mentions_shape(hint: Any) -> bool:
 def describe(value: Any, depth: int = 2) -> str:
     """`float32 (64, 1)`, `(float32 (3,), int 2)`, `str 'abc'`."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)} ({type(value).__module__.split('.')[0]})"
+        return (
+            f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)} ({type(value).__module__.split('.')[0]})"
+        )
     if isinstance(value, list | tuple) and depth:
         inner = ", ".join(describe(item, depth - 1) for item in value[:4])
         more = ", ..." if len(value) > 4 else ""
@@ -285,7 +288,7 @@ def reason(value: Any, hint: Any) -> str:
 
 def bindings(arguments: dict[str, Any], hints: dict[str, Any]) -> list[str]:
     """`n = 3`, `*batch = (2, 4)`: every axis name that has a size by now, and the arrays that gave them."""
-    single, variadic, *_ = get_shape_memo()
+    single, variadic, *_ = memo()
     lines = [f"{name} = {size}" for name, size in single.items() if not name.startswith("~~")]
     lines += [f"*{name} = {shape}" for name, (_, shape) in variadic.items() if not name.startswith("~~")]
     for name, value in arguments.items():

@@ -10,3 +10,7 @@ def require(*names: str, extra: str = "runtime") -> None:
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise ImportError(f'{" and ".join(missing)} not installed: pip install "shapelint[{extra}]"', name=missing[0])
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())

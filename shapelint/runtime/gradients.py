@@ -42,7 +42,8 @@ class GradientAudit:
         self._handles: list[Any] = []
         if trained:  # the hook that begins a row is registered first, so that it runs first
             self._handles.append(register_multi_grad_hook(list(trained.values()), self._begin, mode="any"))
-        self._handles += [p.register_hook(partial(self._note, name)) for name, p in trained.items()]
+        hooked: list[tuple[str, Any]] = list(trained.items())
+        self._handles += [parameter.register_hook(partial(self._note, name)) for name, parameter in hooked]
 
     def _begin(self, _: Tensor) -> None:
         self.backwards += 1
@@ -68,7 +69,9 @@ class GradientAudit:
         return [self._row(row) for row in self._history]
 
     def _row(self, row: dict[str, Tensor]) -> dict[str, float | None]:
-        return {name: float(row[name]) if name in row else None for name, p in self.parameters.items() if p.requires_grad}
+        return {
+            name: float(row[name]) if name in row else None for name, p in self.parameters.items() if p.requires_grad
+        }
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Each parameter that does not train, and why."""
@@ -131,7 +134,7 @@ class GradientAudit:
     def _plot(self, filename: str) -> None:
         """One line for each parameter over the backwards; raises ImportError without matplotlib."""
         require("matplotlib", extra="plot")
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
 
         figure = Figure(figsize=(10, 6), layout="constrained")
         axes = figure.add_subplot(xlabel="backward", ylabel="gradient norm", yscale="symlog")

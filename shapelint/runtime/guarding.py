@@ -135,7 +135,7 @@ def _caught(operation: str, shapes: Sequence[Shape], pair: tuple[int, int], is_l
     a, b = shapes[pair[0]], shapes[pair[1]]
     node = executing(frame)
     written = operands(node) if node is not None else []
-    if written and _meant(Reader(frame), written, (a, b), is_loss) or _silenced(filename, line):
+    if (written and _meant(Reader(frame), written, (a, b), is_loss)) or _silenced(filename, line):
         return
     names = _names(node, written, operation, len(shapes), is_loss)
     text = source_line(filename, line)
@@ -170,5 +170,3 @@ def _silenced(filename: str, line: int) -> bool:
     from shapelint.suppressions import suppressions
 
     return any(not s.codes or "SHP101".startswith(s.codes) or "SHP102".startswith(s.codes) for s in suppressions(text))
-
-

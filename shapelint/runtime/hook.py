@@ -103,7 +103,7 @@ class Loader(SourceFileLoader):
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
         tree = Transformer().visit(ast.parse(decode_source(data), path))
         code: CodeType = compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
         return code

@@ -6,15 +6,16 @@ import ast
 from collections.abc import Iterator
 from types import FrameType
 
+from shapelint.runtime.extras import words
 from shapelint.runtime.places import executing, function_at, is_users, tree_of
 
 INSERTS = {"unsqueeze", "unsqueeze_", "expand_dims", "outer", "meshgrid", "ix_"}
 RESHAPES = {"reshape", "view"}
 # What keeps the axes of its operand, so that an axis inserted before it is still there.
-KEEPS = set(
+KEEPS = words(
     "abs add alias asarray array astype bool clamp clamp_min clip clone contiguous copy cos cpu cuda detach div "
     "double eq exp expand expand_as float ge gt half int le log log1p long lt mul ne neg pow relu repeat rsqrt "
-    "sigmoid sin sqrt square sub tanh to type type_as where".split()
+    "sigmoid sin sqrt square sub tanh to type type_as where"
 )
 DEPTH = 4
 
@@ -87,7 +88,9 @@ class Reader:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
                         yield from _unpacked(target, value, text)
-                case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+                case (
+                    ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value)
+                ):
                     yield from _unpacked(target, value, text)
 
     def _from_caller(self, name: str, depth: int) -> Iterator[str]:

@@ -27,7 +27,7 @@ def jax_guard() -> Iterator[None]:
         else:
             original(name, shapes)
 
-    util._rank_promotion_warning_or_error = look
+    util._rank_promotion_warning_or_error = look  # type: ignore[assignment]
     try:
         with jax.numpy_rank_promotion("warn"):
             yield

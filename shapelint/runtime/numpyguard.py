@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from shapelint.runtime.extras import words
 from shapelint.runtime.guarding import state, watch
 from shapelint.runtime.hook import Loader, Transformer
 from shapelint.runtime.places import LIBRARIES
@@ -30,10 +31,10 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "BitOr": operator.or_, "BitXor": operator.xor, "Eq": operator.eq, "NotEq": operator.ne, "Lt": operator.lt,
     "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
 }  # fmt: skip
-FUNCTIONS = frozenset(
+FUNCTIONS = words(
     "add subtract multiply divide true_divide floor_divide power mod remainder maximum minimum fmax fmin where clip "
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor arctan2 hypot isclose "
-    "allclose broadcast_arrays".split()
+    "allclose broadcast_arrays"
 )
 
 

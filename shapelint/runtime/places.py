@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import FrameType
 
-LIBRARIES = frozenset(
-    "beartype chex contextlib einops equinox flax functools importlib jax jaxlib jaxtyping numpy optax torch".split()
+from shapelint.runtime.extras import words
+
+LIBRARIES = words(
+    "beartype chex contextlib einops equinox flax functools importlib jax jaxlib jaxtyping numpy optax torch"
 )
 
 

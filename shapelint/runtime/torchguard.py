@@ -7,30 +7,31 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from shapelint.runtime.extras import words
 from shapelint.runtime.guarding import watch, watch_loss
 
-_BINARY = (
+_BINARY = words(
     "add sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow atan2 arctan2 maximum "
     "minimum fmax fmin eq ne lt le gt ge equal less greater less_equal greater_equal not_equal logical_and logical_or "
     "logical_xor bitwise_and bitwise_or bitwise_xor hypot copysign xlogy isclose allclose heaviside ldexp"
-).split()
-_DUNDER = "add sub mul truediv floordiv mod pow eq ne lt le gt ge and or xor".split()
+)
+_DUNDER = words("add sub mul truediv floordiv mod pow eq ne lt le gt ge and or xor")
 ELEMENTWISE = frozenset(
     {
         *_BINARY,
         *(f"__{name}__" for name in _DUNDER),
         *(f"__r{name}__" for name in _DUNDER),
-        *"where clamp clip lerp addcmul addcdiv masked_fill masked_select broadcast_tensors masked_scatter".split(),
+        *words("where clamp clip lerp addcmul addcdiv masked_fill masked_select broadcast_tensors masked_scatter"),
     }
 )
-LOSSES = frozenset(
+LOSSES = words(
     "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div "
-    "poisson_nll_loss soft_margin_loss hinge_embedding_loss gaussian_nll_loss".split()
+    "poisson_nll_loss soft_margin_loss hinge_embedding_loss gaussian_nll_loss"
 )
 Tensor = torch.Tensor
 
 
-class TorchGuard(TorchFunctionMode):  # type: ignore[misc]
+class TorchGuard(TorchFunctionMode):
     """Looks at the shapes of elementwise operations and losses before they run; changes nothing."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
