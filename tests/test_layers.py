@@ -26,7 +26,7 @@ ORDER = (
     {"interpreter"},
     {"rule", "index"},
     {"evidence", "inert", "registration"},
-    {"lineups", "outer", "uses", "switched"},
+    {"lineups", "outer", "uses", "switched", "paths"},
     {"narrow"},
     {"squares"},
     {"updates", "wrapping"},
@@ -34,7 +34,9 @@ ORDER = (
     {"proposals"},
     {"dataflow"},
     {"gradients"},
-    {"onward", "retained"},
+    {"onward", "retained", "traced", "traced"},
+    {"training"},
+    {"stepping"},
     {"config", "source", "suppressions"},
     {"imports"},
     {"linter", "files", "project"},
@@ -48,8 +50,9 @@ ORDER = (
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
-    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses",
+    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses", "batches",
     "switched", "onward", "retained", "precision", "narrow", "squares", "updates", "wrapping", "sums",
+    "paths", "training", "stepping",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 

@@ -1,0 +1,59 @@
+"""Gradients that are lost, mixed or clipped too late on their way from the loss to the weights.
+
+Reports an optimizer that steps in every round and is never zeroed; `zero_grad()` between `backward()` and `step()`;
+clipping after the step. Gradients that are accumulated for some rounds on purpose, zeroed after the step, by the
+model or by hand, are left alone.
+
+Why: nothing fails. Without `zero_grad()` each step applies the sum of all gradients so far; zeroed too early,
+nothing is applied at all; clipped too late, nothing is clipped.
+
+Bad:
+    import torch.nn.functional as F
+
+    def train(model, optimizer, loader):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+
+Good:
+    import torch.nn.functional as F
+
+    def train(model, optimizer, loader):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event
+from shapelint.rule import Clue, Report
+from shapelint.stepping import hazards
+
+MESSAGES = {
+    "not zeroed": (
+        "The gradients are never zeroed between two steps: backward() adds to them, so each {step} applies the sum of "
+        "all gradients so far. Call zero_grad() before backward()"
+    ),
+    "wiped": (
+        "{here} deletes the gradients between backward() and {step}: the step applies nothing. "
+        "Call it before backward(), or after the step"
+    ),
+    "clipped late": (
+        "The gradients are clipped after they were applied, so nothing is clipped. Clip between backward() and step()"
+    ),
+}
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for hazard in hazards(events):
+        if hazard.kind in MESSAGES:
+            step = f"`{hazard.act.site.text}`"
+            here = f"`{hazard.site.text}`"
+            clues = (Clue("the step that needs them", hazard.act.site),) if hazard.kind == "wiped" else ()
+            yield Report(hazard.act.event, MESSAGES[hazard.kind].format(step=step, here=here), clues, hazard.site)

@@ -1,0 +1,342 @@
+"""Gradients along each path of a training loop: zeroed, computed (scaled or not), unscaled, clipped, applied.
+
+What is said of a step is said only where it holds on every path that leads there, and after whatever is not
+understood the gradients are unknown again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shapelint.events import Call, Event, Site, ancestors
+from shapelint.index import once_per_file
+from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States, Test, Walk, Where, nodes_in, outline
+from shapelint.record import record
+from shapelint.training import Key, Roles, act_of, is_disabled, key, roles_of
+from shapelint.values import Float, Int, Method, maker_of
+
+LARGEST_BOUND = 1e6  # a clip beyond it only measures
+NOBODY: Key = None  # gradients that no optimizer is known for
+
+
+@record()
+class Grads:
+    """The gradients that one optimizer will apply, since they were last zeroed."""
+
+    backwards: int = 0  # 0, 1, or 2 for more
+    is_stale: bool = False  # those of an earlier step are among them
+    is_applied: bool = False  # nothing was added since the last step
+    wiped: Act | None = None  # what zeroed them before they were applied
+    scaled: Act | None = None  # the backward that left them multiplied by the scale
+    plain: Act | None = None  # a backward that did not scale the loss
+    is_unscaled: bool = False  # unscale_ was called since the scaler's last update
+
+
+UNKNOWN_GRADS = Grads()
+
+
+@record()
+class Path:
+    """What is known along one path: gradients by optimizer, and steps of scalers that are not updated yet."""
+
+    grads: frozenset[tuple[Key, Grads]] = frozenset()
+    awaiting: frozenset[tuple[Key, Key]] = frozenset()
+    stepped: tuple[Act, frozenset[Test], tuple[int, ...]] | None = None  # the last step of a scaler, and where
+    has_moved: bool = False  # something was stepped since the last backward
+    tests: frozenset[Test] = frozenset()
+
+    def with_tests(self, tests: frozenset[Test]) -> Path:
+        return Path(self.grads, self.awaiting, self.stepped, self.has_moved, tests)
+
+    def of(self, owner: Key) -> Grads:
+        return next((grads for k, grads in self.grads if k == owner), UNKNOWN_GRADS)
+
+    def changed(self, change: Callable[[Key, Grads], Grads], owners: Iterable[Key]) -> Path:
+        known = dict(self.grads)
+        for owner in owners:
+            known[owner] = change(owner, known.get(owner, UNKNOWN_GRADS))
+        return replace(self, grads=frozenset(known.items()))
+
+
+@record(eq=False)
+class Hazard:
+    """Something that is done to gradients at the wrong time; `cause` is what came before."""
+
+    kind: str
+    act: Act
+    site: Site
+    cause: Act | None = None
+
+
+@dataclass(slots=True)
+class Tracker:
+    """One function, and what it calls, with all its paths."""
+
+    roles: Roles
+    acts: Sequence[Act]
+    owners: tuple[Key, ...]
+    proven: frozenset[Key] = frozenset()  # those that are optimizers whatever else is called on them
+    found: dict[tuple[str, int], Hazard] = field(default_factory=dict)
+    began: dict[int, tuple[Site, ...]] = field(default_factory=dict)  # the calls around each backward
+
+    def kinds(self, kind: str) -> Iterator[Act]:
+        return (act for act in self.acts if act.kind == kind)
+
+    def report(self, kind: str, act: Act, cause: Act | None = None, site: Site | None = None) -> None:
+        place = site or act.site
+        self.found.setdefault((kind, id(place.node)), Hazard(kind, act, place, cause))
+
+    def step(self, act: Act, states: States, where: Where) -> States:
+        paths = [state for state in states if isinstance(state, Path)]
+        handler = HANDLERS.get(act.kind)
+        return states if handler is None else frozenset(handler(self, act, paths, where))
+
+
+def backward(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    scaler = act.other
+    is_scaled = scaler is not None and not is_disabled(scaler)
+    track.began[id(act)] = where.calls
+    if scaler is None and act.kind == "backward" and in_half(track, act):
+        track.report("unscaled half", act)
+
+    def unscaled_too(_: Key, grads: Grads) -> Grads:
+        stale = grads.is_stale or grads.is_applied
+        return replace(grads, backwards=min(grads.backwards + 1, 2), is_stale=stale, is_applied=False, wiped=None)
+
+    def change(owner: Key, grads: Grads) -> Grads:
+        added = unscaled_too(owner, grads)
+        is_plain = scaler is None and act.kind == "backward"
+        return replace(added, scaled=act if is_scaled else added.scaled, plain=act if is_plain else added.plain)
+
+    for path in paths:
+        yield replace(path.changed(change, track.owners), has_moved=False)
+        if act.kind == "maybe scaled":
+            yield replace(path.changed(unscaled_too, track.owners), has_moved=False)
+
+
+def in_half(track: Tracker, act: Act) -> bool:
+    """Whether a loss comes out of float16 autocast in a function that trains and has no scaler."""
+    maker = maker_of(act.subject)
+    if not track.roles.half or any(a.other is not None or a.kind in {"update", "unclear"} for a in track.acts):
+        return False
+    return any(True for _ in track.kinds("step")) and any(
+        id(event) in track.roles.half for event in ((maker, *ancestors(maker)) if maker is not None else ())
+    )
+
+
+def zero(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    """Of one optimizer; a model's zero_grad and `p.grad = None` may clear those of all."""
+    owner = key(act.subject, where.names)
+    is_known = owner in track.owners
+    owners = (owner, NOBODY) if is_known else track.owners
+
+    def change(own: Key, grads: Grads) -> Grads:
+        is_fresh = is_known and own == owner and grads.backwards > 0 and not grads.is_applied
+        return Grads(wiped=act if is_fresh else None, is_unscaled=grads.is_unscaled)
+
+    yield from (path.changed(change, owners) for path in paths)
+
+
+def unscale(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    owner = key(act.subject, where.names)
+    again = [path for path in paths if path.of(owner).is_unscaled and lasts(path.tests)]
+    if again and act.other is not None and not is_disabled(act.other):
+        track.report("unscaled again", act)
+    yield from (path.changed(unscaled, (owner, NOBODY)) for path in paths)
+
+
+def unscaled(_: Key, grads: Grads) -> Grads:
+    return replace(grads, scaled=None, is_unscaled=True)
+
+
+def lasts(tests: frozenset[Test]) -> bool:
+    return all(LASTING.fullmatch(text) for text, _ in tests)
+
+
+def look(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    """Gradients are clipped or read."""
+    owners = track.owners[1:] or track.owners
+    everyone = [[path.of(owner) for owner in owners] for path in paths]
+    scaled = [grads for all_grads in everyone if all(g.scaled is not None for g in all_grads) for grads in all_grads]
+    if scaled and not any(grads.is_unscaled for all_grads in everyone for grads in all_grads):
+        cause = scaled[0].scaled
+        assert cause is not None
+        depth = len(track.began.get(id(cause), ()))
+        if not gets_scale(act):
+            track.report("scaled", act, cause, where.calls[depth] if len(where.calls) > depth else None)
+    if act.kind == "clip" and bounds(act) and everyone and steppers(track):
+        applied = [path.of(owner) for path in paths for owner in steppers(track)]
+        if all(grads.is_applied and grads.backwards for grads in applied):
+            track.report("clipped late", act)
+    yield from paths
+
+
+def steppers(track: Tracker) -> set[Key]:
+    return {key(act.subject) for act in track.kinds("step")} & set(track.owners)
+
+
+def bounds(act: Act) -> bool:
+    """Whether a clip has a bound that gradients may exceed."""
+    event = act.event
+    bound = event.args[1] if isinstance(event, Call) and len(event.args) > 1 else None
+    match bound:
+        case Float(value=float() as known):
+            return known < LARGEST_BOUND
+        case Int(dim=dim) if dim.value is not None:
+            return dim.value < LARGEST_BOUND
+    return True
+
+
+def gets_scale(act: Act) -> bool:
+    """Whether the scale is taken into account by hand."""
+    before = (event for event in ancestors(act.event, 200) if isinstance(event, Call))
+    return any(isinstance(event.callee, Method) and event.callee.name == "get_scale" for event in before)
+
+
+def step(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    owner = key(act.subject, where.names)
+    if owner not in track.owners:
+        yield from (replace(path, has_moved=True) for path in paths)
+        return
+    grads = [path.of(owner) for path in paths]
+    if all(g.wiped is not None for g in grads):
+        track.report("wiped", act, None, grads[0].wiped.site)  # type: ignore[union-attr]
+    if owner in track.proven or not any(path.has_moved for path in paths):  # what comes second may be a scheduler
+        accumulates(track, act, grads, owner)
+    scaler = None if act.other is None or is_disabled(act.other) else key(act.other, where.names)
+    if scaler is not None:
+        if all(g.plain is not None for g in grads):
+            track.report("not scaled", act, None, grads[0].plain.site)  # type: ignore[union-attr]
+        if all((scaler, owner) in path.awaiting for path in paths):
+            track.report("not updated", act)
+    elif act.other is None and owner in track.proven:
+        bypasses(track, act, grads)
+
+    def change(own: Key, known: Grads) -> Grads:
+        if own == owner:
+            return Grads(known.backwards, known.is_stale, known.backwards > 0)
+        return known if scaler is not None else replace(known, plain=None)
+
+    for path in paths:
+        after = replace(path.changed(change, (*track.owners, owner)), has_moved=True)
+        if scaler is not None:
+            after = replace(
+                after,
+                awaiting=path.awaiting | {(scaler, owner)},
+                stepped=(act, path.tests, where.loops),
+            )
+        yield after
+
+
+def bypasses(track: Tracker, act: Act, grads: Sequence[Grads]) -> None:
+    """optimizer.step() on gradients that a scaler scaled."""
+    scaled = [g for g in grads if g.scaled is not None]
+    by_scaler = any(a.other is not None for a in track.kinds("step"))
+    if scaled and (len(scaled) == len(grads) or not by_scaler):
+        track.report("past the scaler", act, scaled[0].scaled)
+    elif all(g.is_unscaled and g.backwards for g in grads):
+        track.report("unchecked", act)
+
+
+def accumulates(track: Tracker, act: Act, grads: Sequence[Grads], owner: Key) -> None:
+    """A step with the gradients of earlier rounds among those it applies."""
+    if not all(g.backwards == 2 for g in grads) or not any(g.is_stale for g in grads):
+        return
+    others = {key(a.subject) for a in track.kinds("zero")} - {owner}
+    if not others and not any(True for _ in track.kinds("cleared")):
+        track.report("not zeroed", act)
+
+
+def update(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    scaler = key(act.subject, where.names)
+
+    def change(_: Key, grads: Grads) -> Grads:
+        return replace(grads, is_unscaled=False)
+
+    for path in paths:
+        awaiting = frozenset(pair for pair in path.awaiting if pair[0] != scaler)
+        yield replace(path.changed(change, track.owners), awaiting=awaiting)
+
+
+def schedule(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    steps = [path.stepped for path in paths if path.stepped is not None and path.stepped[2] == where.loops]
+    if len(steps) == len(paths) and all(path.tests <= stepped[1] for path, stepped in zip(paths, steps)):
+        track.report("schedule", act, steps[0][0])
+    yield from (replace(path, stepped=None) for path in paths)
+
+
+def made(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    """A new optimizer or scaler knows nothing of what came before."""
+    new = id(act.event)
+    for path in paths:
+        awaiting = frozenset(pair for pair in path.awaiting if new not in pair)
+        grads = frozenset((k, g) for k, g in path.grads if k != new)
+        yield replace(path, awaiting=awaiting, grads=grads)
+
+
+def unclear(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    yield from (Path(tests=path.tests) for path in paths)
+
+
+def written(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
+    def change(_: Key, grads: Grads) -> Grads:
+        return replace(grads, wiped=None)
+
+    yield from (path.changed(change, track.owners) for path in paths)
+
+
+Handler = Callable[[Tracker, Act, Sequence[Path], Where], Iterator[State]]
+HANDLERS: Mapping[str, Handler] = {
+    "backward": backward,
+    "managed": backward,
+    "maybe scaled": backward,
+    "zero": zero,
+    "cleared": zero,
+    "unscale": unscale,
+    "clip": look,
+    "read": look,
+    "step": step,
+    "update": update,
+    "schedule": schedule,
+    "made": made,
+    "unclear": unclear,
+    "written": written,
+}
+
+
+@once_per_file
+def hazards(events: Sequence[Event]) -> Iterator[Hazard]:
+    """All that is done to gradients at the wrong time in a file."""
+    roles = roles_of(events)
+    if roles is None:
+        return
+    file = outline(events, lambda event: act_of(event, roles))
+    for body in file.bodies:
+        yield from _in_body(file, body, roles).values()
+
+
+def _in_body(file: Outline, body: Body, roles: Roles) -> Mapping[tuple[str, int], Hazard]:
+    acts = list(nodes_in(file, body.nodes))
+    if not any(act.kind in {"backward", "managed", "maybe scaled", "step"} for act in acts):
+        return {}
+    proven = frozenset(optimizers(acts, roles))
+    stepped = proven or frozenset(unproven(acts))
+    track = Tracker(roles, acts, (NOBODY, *stepped), proven)
+    try:
+        Walk(file, track.step).through(body, frozenset([Path()]), Where())
+    except Overrun:
+        return {}
+    return track.found
+
+
+def optimizers(acts: Iterable[Act], roles: Roles) -> Iterator[Key]:
+    for act in acts:
+        if act.kind in {"step", "unscale", "zero"} and roles.is_optimizer(act.subject):
+            yield key(act.subject)
+
+
+def unproven(acts: Sequence[Act]) -> Iterator[Key]:
+    """What is stepped where nothing is zeroed and no other optimizer is known: it may be one."""
+    if not any(act.kind in {"zero", "cleared", "managed", "unclear"} for act in acts):
+        yield from (key(act.subject) for act in acts if act.kind == "step")

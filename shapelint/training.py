@@ -1,0 +1,320 @@
+"""What happens to gradients: optimizers, grad scalers and schedulers, and what is done with them.
+
+What an object is follows from its constructor or from what is called on it (`scaler.scale(loss).backward()`,
+`scaler.step(optimizer)`, `zero_grad()` beside `step()`), never from its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region, Written, ancestors
+from shapelint.index import events_of, once_per_file
+from shapelint.paths import Act
+from shapelint.values import (
+    FALSE,
+    NONE,
+    UNKNOWN,
+    Const,
+    Dict,
+    Float,
+    Function,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+    options,
+)
+
+MARKS = frozenset({"zero_grad", "unscale_", "step"})  # a file without them trains nothing
+CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "dispatch_clip_grad"})
+# What an optimizer or a scaler is asked for, without a change of gradients or of what comes next.
+HARMLESS = frozenset({
+    "state_dict", "load_state_dict", "add_param_group", "get_scale", "is_enabled", "scale", "get_last_lr", "get_lr",
+    "train", "eval", "parameters", "named_parameters", "log", "log_dict", "optimizers", "lr_schedulers", "prepare",
+    "toggle_optimizer", "untoggle_optimizer", "to", "register_step_post_hook", "register_step_pre_hook", "print",
+    "modules", "children", "named_modules", "add_scalar", "watch", "append", "save",
+})  # fmt: skip
+MANAGED = frozenset({"manual_backward"})
+# The same numbers in another arrangement, or made of them one by one.
+KEEPING = frozenset({
+    "data", "detach", "clone", "to", "float", "cpu", "cuda", "view", "reshape", "flatten", "ravel", "getitem", "cat",
+    "stack", "abs", "pow", "square", "sqrt", "neg", "sub", "double",
+})  # fmt: skip
+READS = frozenset({
+    "norm", "vector_norm", "sum", "mean", "max", "min", "amax", "amin", "std", "var", "item", "tolist", "numpy",
+    "histc", "median",
+})  # fmt: skip
+LOGS = frozenset({"add_histogram", "add_scalar"})
+
+Key = object
+Names = Mapping[int, Value]
+NO_NAMES: Names = {}
+
+
+def key(value: Value, names: Names = NO_NAMES, depth: int = 0) -> Key:
+    """Equal for values that are one object; `names` says what the parameters of a function stand for."""
+    maker = maker_of(value)
+    match maker:
+        case None if isinstance(value, Union):
+            return frozenset(key(option, names, depth) for option in value.options if option != NONE)
+        case None:
+            return object() if value == UNKNOWN or isinstance(value, Const) else id(value)
+        case Input(kind="attribute" | "item" | "iteration" as kind, name=name, source=source) if source is not None:
+            return kind, name, key(source, names, depth)
+        case Item(of=event, index=index):
+            return id(event), index
+    given = names.get(id(maker))
+    if given is None or maker_of(given) is maker or depth > 8:
+        return id(maker)
+    return key(given, names, depth + 1)
+
+
+def is_layer(value: Value, prefix: str) -> bool:
+    return any(isinstance(option, Layer) and option.name.startswith(prefix) for option in options(value))
+
+
+def is_scheduler_object(value: Value) -> bool:
+    return is_layer(value, "torch.optim.lr_scheduler.")
+
+
+def is_optimizer_object(value: Value) -> bool:
+    return is_layer(value, "torch.optim.") and not is_scheduler_object(value)
+
+
+def is_scaler_object(value: Value) -> bool:
+    return is_layer(value, ("torch.amp.", "torch.cuda.amp.", "torch.cpu.amp."))  # type: ignore[arg-type]
+
+
+def is_disabled(value: Value) -> bool:
+    """GradScaler(enabled=False) scales nothing."""
+    return isinstance(value, Layer) and value.config.get("enabled") == FALSE
+
+
+@dataclass(slots=True)
+class Roles:
+    """Who is an optimizer, a scaler or a scheduler in a file, and which events happen under float16 autocast."""
+
+    optimizers: set[Key] = field(default_factory=set)
+    scalers: set[Key] = field(default_factory=set)
+    schedulers: set[Key] = field(default_factory=set)
+    half: set[int] = field(default_factory=set)
+
+    def is_optimizer(self, value: Value) -> bool:
+        return is_optimizer_object(value) or key(value) in self.optimizers
+
+    def is_scaler(self, value: Value) -> bool:
+        return is_scaler_object(value) or key(value) in self.scalers
+
+    def is_scheduler(self, value: Value) -> bool:
+        return is_scheduler_object(value) or key(value) in self.schedulers
+
+    def matters(self, value: Value) -> bool:
+        match value:
+            case Tuple() | Many():
+                return any(map(self.matters, _flat((value,))))
+            case Layer() | Unknown() | Union():
+                return self.is_optimizer(value) or self.is_scaler(value)
+        return False
+
+    def scaler_of(self, value: Value) -> Value | None:
+        """The scaler that a value was multiplied by the scale of, at least on one path."""
+        maker = maker_of(value)
+        for event in (maker, *ancestors(maker, 400)) if maker is not None else ():
+            match event:
+                case Call(callee=Method(name="scale" | "get_scale", receiver=receiver)) if self.is_scaler(receiver):
+                    return receiver
+        return None
+
+    def backward(self, event: Event, loss: Value) -> Act:
+        """A backward, "maybe" a scaled one where only some of the paths to it scaled the loss."""
+        scaler = self.scaler_of(loss)
+        is_joined = scaler is not None and any(self.scaler_of(v) is None for v in _ways(loss))
+        return Act("maybe scaled" if is_joined else "backward", event, loss, scaler)
+
+
+@once_per_file
+def _roles(events: Sequence[Event]) -> Iterator[Roles]:
+    receivers: dict[str, set[Key]] = {}
+    arguments: dict[str, set[Key]] = {}
+    for event in events_of(events, Call):
+        if isinstance(event.callee, Method):
+            name, receiver = event.callee.name, key(event.callee.receiver)
+            given = event.args and name in {"step", "unscale_", "scale"}
+            receivers.setdefault(f"{name}(x)" if given else name, set()).add(receiver)
+            if event.args and name == "unscale_":
+                arguments.setdefault(name, set()).add(key(event.args[0]))
+    if not MARKS & receivers.keys() and "step(x)" not in receivers and "unscale_(x)" not in receivers:
+        return
+    scaling, none = receivers.get("scale(x)", set()), set[Key]()
+    scalers = scaling & (receivers.get("step(x)", none) | receivers.get("unscale_(x)", none))
+    found = Roles(
+        receivers.get("zero_grad", none) & (receivers.get("step", none) | receivers.get("step(x)", none) - scalers),
+        scalers,
+        receivers.get("get_last_lr", none) | receivers.get("get_lr", none),
+    )
+    for event in events_of(events, Call):
+        match event:
+            case Call(callee=Method(name="step" | "unscale_", receiver=receiver), args=(optimizer, *_)):
+                if found.is_scaler(receiver):
+                    found.optimizers.add(key(optimizer))
+    found.half = set(_half(events))
+    yield found
+
+
+def roles_of(events: Sequence[Event]) -> Roles | None:
+    """None where nothing in the file is stepped, scaled or zeroed."""
+    found = _roles(events)
+    return found[0] if found else None
+
+
+def _half(events: Sequence[Event]) -> Iterator[int]:
+    """The identities of events inside of float16 autocast."""
+    if not any(event.name == "autocast" for event in events_of(events, Region)):
+        return
+    stack: list[bool] = []
+    for event in events:
+        if type(event) is Region and event.name == "autocast":
+            if event.entered:
+                stack.append(is_half(event.arguments))
+            elif stack:
+                stack.pop()
+        elif stack and stack[-1]:
+            yield id(event)
+
+
+def is_half(arguments: Mapping[str, Value]) -> bool:
+    """Whether autocast, given these arguments, certainly computes in float16 where it is switched on."""
+    dtype, device = arguments.get("dtype", NONE), arguments.get("device_type", NONE)
+    if arguments.get("enabled") == FALSE or "*" in arguments:
+        return False
+    if isinstance(dtype, Library):
+        return dtype.name in {"torch.float16", "torch.half"}
+    return dtype == NONE and device == Const("cuda")
+
+
+def act_of(event: Event, roles: Roles) -> Act | None:
+    """What an event does to gradients, or to those who work on them."""
+    match event:
+        case Operation():
+            return _of_operation(event, roles)
+        case Call(callee=Method(receiver=receiver, name=name)):
+            return _of_method(event, receiver, name, roles)
+        case Call(callee=Library(name=name)):
+            last = name.rpartition(".")[2]
+            if last in CLIPS:
+                return Act("clip", event, event.args[0] if event.args else UNKNOWN)
+            if name == "torch.autograd.backward" and event.args:
+                return roles.backward(event, event.args[0])
+            return None if name.startswith(("torch.", "builtins.")) else _unclear(event, roles)
+        case Call():
+            return _unclear(event, roles)
+        case Written(attribute="grad", value=value):
+            return Act("cleared" if value == NONE else "written", event, event.owner)
+    return None
+
+
+def _of_operation(event: Operation, roles: Roles) -> Act | None:
+    if event.name == "backward":
+        return roles.backward(event, event.values[0])
+    if event.name in {"optimizer", "grad_scaler"}:
+        return Act("made", event, event.result)
+    first = event.values[0] if event.values else None
+    if first is None or not (event.in_place or event.name in READS or event.name in {"zero_", "copy_", "fill_"}):
+        return None
+    if event.in_place or event.name in {"zero_", "copy_", "fill_"}:
+        if gradient_behind(first) is None:
+            return None
+        if event.callee.endswith((".zero_", ".fill_")):
+            return Act("cleared", event, first)
+        others = [value for value in event.values[1:] if isinstance(value, Tensor | Unknown)]
+        is_mixed = event.name in {"add", "sub"} and any(gradient_behind(value) is None for value in others)
+        return Act("read" if is_mixed or event.name in {"clamp", "clip"} else "written", event, first)
+    found = next((v for v in _flat(event.values) if gradient_behind(v) is not None), None)
+    return None if found is None else Act("read", event, found)
+
+
+def _of_method(event: Call, receiver: Value, name: str, roles: Roles) -> Act | None:
+    match name, event.args:
+        case "zero_grad", _:
+            return Act("zero", event, receiver)
+        case "backward", () if not isinstance(receiver, Instance):
+            return roles.backward(event, receiver)
+        case (("backward" | "manual_backward"), _):
+            return Act("managed", event, receiver)
+        case "unscale_", (optimizer, *_):
+            return Act("unscale", event, optimizer, receiver)
+        case "step", (optimizer, *_) if roles.is_scaler(receiver):
+            return Act("step", event, optimizer, receiver)
+        case "step", _ if roles.is_scheduler(receiver):
+            return Act("schedule", event, receiver)
+        case "step", () if not event.kwargs:
+            return Act("step", event, receiver)
+        case "update", _ if roles.is_scaler(receiver):
+            return Act("update", event, receiver)
+        case _, (_, value, *_) if name in LOGS and gradient_behind(value) is not None:
+            return Act("read", event, value)
+    if name in HARMLESS:
+        return None
+    if roles.matters(receiver) or isinstance(receiver, Instance):
+        return Act("unclear", event, receiver)
+    return _unclear(event, roles)
+
+
+def _unclear(event: Call, roles: Roles) -> Act | None:
+    """A call of something unknown that is given an optimizer or a scaler may do anything with it."""
+    given = next((v for v in (*event.args, *(v for _, v in event.kwargs)) if roles.matters(v)), None)
+    return None if given is None or isinstance(event.callee, Function) else Act("unclear", event, given)
+
+
+def _ways(value: Value) -> tuple[Value, ...]:
+    """What a value is on each path, through plain operations on it."""
+    maker = maker_of(value)
+    while isinstance(maker, Operation) and len(maker.operands) == 1 and maker.name != "backward":
+        maker = maker_of(maker.operands[0])
+    return maker.options if isinstance(maker, Joined) else (value,)
+
+
+def _flat(values: Iterable[Value]) -> Iterator[Value]:
+    for value in values:
+        match value:
+            case Tuple(items=items):
+                yield from _flat(items)
+            case Many(item=item):
+                yield from _flat((item,))
+            case Dict(items=pairs):
+                yield from _flat(item for _, item in pairs)
+            case _:
+                yield value
+
+
+def gradient_behind(value: Value, depth: int = 0) -> Input | None:
+    """The `p.grad` that a value is, or is computed from in a way that keeps the scale of its numbers."""
+    maker = maker_of(value)
+    if depth > 8:
+        return None
+    match maker:
+        case Input(kind="attribute", name="grad"):
+            return maker
+        case Input(kind="attribute" | "item" | "iteration", source=source) if source is not None:
+            return gradient_behind(source, depth + 1)
+        case Item(of=Operation(values=values, name=name)) if name in KEEPING | READS:
+            return next(filter(None, (gradient_behind(v, depth + 1) for v in _flat(values))), None)
+        case Operation(values=values, name=name) if name in KEEPING | READS or (name == "add" and not maker.in_place):
+            return next(filter(None, (gradient_behind(v, depth + 1) for v in _flat(values))), None)
+        case Operation(name="mul" | "div", values=values):
+            found = [gradient_behind(v, depth + 1) for v in values]
+            is_plain = all(f is not None or isinstance(v, Int | Float) for f, v in zip(found, values))
+            return next(filter(None, found), None) if is_plain else None
+        case Call(callee=Method(receiver=receiver, name=name)) if name in KEEPING:
+            return gradient_behind(receiver, depth + 1)
+    return None
