@@ -33,6 +33,7 @@ from shapelint.index import operations
 from shapelint.narrow import arrays, call_of, constant, dead_eps, dtype_of, format_of, spelled, text_of
 from shapelint.precision import FLOAT16, Format
 from shapelint.rule import Clue, Report
+from shapelint.updates import half_optimizers
 
 # Where an epsilon stands, by operation; with a number: its default.
 PLACES: dict[str, dict[str, float | None]] = {
@@ -42,21 +43,19 @@ PLACES: dict[str, dict[str, float | None]] = {
     "where": {"x": None, "y": None},
     "normalize": {"eps": 1e-12},
     "cosine_similarity": {"eps": 1e-8},
-    "optimizer": {"eps": None},
 }
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event, _ in half_optimizers(events):
+        eps = dead_eps(event)
+        if eps is not None:
+            yield Report(
+                event,
+                f"{words(eps, spelled(eps))}, and these parameters are float16: 0 / 0 wherever a gradient "
+                "is 0. Keep float32 parameters and compute in half with torch.autocast",
+            )
     for event in operations(events, PLACES.keys()):
-        if event.name == "optimizer":
-            eps = dead_eps(event)
-            if eps is not None:
-                yield Report(
-                    event,
-                    f"{words(eps, spelled(eps))}, and these parameters are float16: Adam divides 0 by 0 "
-                    "wherever a gradient is 0. Keep float32 parameters (autocast makes activations half)",
-                )
-            continue
         format = format_of(event.result)
         if format is FLOAT16:
             yield from vanishing(events, event)

@@ -33,13 +33,13 @@ from shapelint.evidence import name_of
 from shapelint.narrow import constant, dead_eps, spelled
 from shapelint.precision import Format
 from shapelint.rule import Report
-from shapelint.updates import half_optimizers, updates
+from shapelint.updates import LARGEST_RATE, half_optimizers, updates
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, format in half_optimizers(events):
         rate = constant(event.arguments.get("lr"))
-        if dead_eps(event) is not None or (rate is not None and rate >= format.spacing):
+        if dead_eps(event) is not None or (rate is not None and rate > LARGEST_RATE):
             continue
         yield Report(
             event,

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.dims import evaluate
 from shapelint.events import Call, Entered, Event, Input, Joined, Kind, Left, Operation, Site
-from shapelint.evidence import made_by
+from shapelint.evidence import KEEPING_METHODS, made_by
 from shapelint.precision import FLOAT16, FORMATS, Format
-from shapelint.values import Dict, Float, Int, Many, Tensor, Tuple, Union, Unknown, Value, maker_of
+from shapelint.values import Dict, Float, Int, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 MOST_STEPS = 40
 HOLDING = frozenset({"tensor", "as_tensor", "full", "full_like", "new_full", "new_tensor", "astype"})
@@ -71,18 +71,17 @@ def is_array(value: Value | None) -> bool:
 def arrays(event: Operation) -> Iterator[Value]:
     """The arrays that an operation works on, also those of which only the dtype is known."""
     for value in event.values:
-        if isinstance(value, Tensor) or (isinstance(value, Unknown) and value.dtype is not None):
-            yield value
-        elif isinstance(value, Tuple):
-            yield from (item for item in value.items if isinstance(item, Tensor))
-        elif isinstance(value, Many) and isinstance(value.item, Tensor):
-            yield value.item
+        items = value.items if isinstance(value, Tuple) else (value.item if isinstance(value, Many) else value,)
+        yield from (item for item in items if isinstance(item, Tensor) or dtype_of(item) is not None)
 
 
 def source_of(value: Value | None) -> Operation | None:
     """The operation whose numbers a value holds, past views, casts and moves."""
     for _ in range(MOST_STEPS):
         maker = made_by(value) if value is not None else None
+        if isinstance(maker, Call) and isinstance(maker.callee, Method) and maker.callee.name in KEEPING_METHODS:
+            value = maker.callee.receiver
+            continue
         if not isinstance(maker, Operation):
             return None
         if maker.kind not in KEEPING or not maker.operands:
@@ -146,7 +145,9 @@ def call_of(events: Sequence[Event], event: Operation, number: Value | None) -> 
         return None
     index = next(i for i, other in enumerate(events) if other is event)
     entered = _around(events, index)
-    if entered is None or not any(dtype_of(value) in FORMATS for value in entered.parameters.values()):
+    if entered is None or entered.parameters.get(maker.name) is not number:
+        return None
+    if not any(dtype_of(value) in FORMATS for value in entered.parameters.values()):
         return None
     for later in events[index:]:
         if isinstance(later, Call) and later.callee is entered.function:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dims import evaluate
-from shapelint.events import Event, Kind, Operation
-from shapelint.evidence import made_by
+from shapelint.events import Call, Event, Kind, Operation
+from shapelint.evidence import KEEPING_METHODS, made_by
 from shapelint.index import operations
 from shapelint.narrow import constant, dtype_of, source_of
 from shapelint.precision import FLOAT16
-from shapelint.values import Int, Tensor, Unknown, Value, same_value
+from shapelint.values import Int, Method, Tensor, Unknown, Value, same_value
 
 # Results that lie between -1 and 1, or a few units around 0.
 BOUNDED = frozenset({
@@ -85,6 +85,9 @@ def zero_or_one(value: Value | None, depth: int = 0) -> bool:
     if dtype_of(value) == "bool":
         return True
     maker = made_by(value)
+    if isinstance(maker, Call) and isinstance(maker.callee, Method):
+        cast = maker.callee
+        return cast.name == "bool" or (cast.name in KEEPING_METHODS and zero_or_one(cast.receiver, depth + 1))
     if not isinstance(maker, Operation):
         return False
     if maker.name in COMPARING or maker.name in {"ones", "ones_like", "eye", "one_hot"}:

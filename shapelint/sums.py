@@ -20,7 +20,8 @@ LIBRARIES = {"numpy", None}
 def in_numpy(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
     """Reductions of float16 arrays that NumPy runs in float16, with what goes wrong."""
     for event in operations(events, STALLING):
-        if dtype_of(event.result) != FLOAT16.name or not is_possibly(event, "numpy"):
+        is_average = event.callee == "numpy.average" and dtype_of(event.arguments.get("weights")) == FLOAT16.name
+        if not (is_average or dtype_of(event.result) == FLOAT16.name) or not is_possibly(event, "numpy"):
             continue
         operand = event.arguments.get("x")
         if event.name != "einsum" and dtype_of(operand) != FLOAT16.name:

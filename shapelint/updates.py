@@ -103,21 +103,16 @@ def scaled(value: Value | None) -> tuple[Value, float | None] | None:
         return None
     left, right = maker.arguments.get("x"), maker.arguments.get("y")
     for array, factor in ((left, right), (right, left)):
-        if array is not None and factor is not None and is_number(factor) and not is_number(array):
+        if array is None or factor is None or is_number(array):
+            continue
+        if is_number(factor) or (isinstance(factor, Unknown) and isinstance(array, Tensor)):
             return array, constant(factor)
     return None
 
 
 def is_number(value: Value) -> bool:
-    """A Python number, an array without axes, or what came as an unknown parameter of no known dtype."""
-    match value:
-        case Float() | Int():
-            return True
-        case Tensor(shape=shape):
-            return shape.rank == 0
-        case Unknown(dtype=None):
-            return True
-    return False
+    """A Python number, or an array without axes."""
+    return isinstance(value, Float | Int) or (isinstance(value, Tensor) and value.shape.rank == 0)
 
 
 def is_state(events: Sequence[Event], event: Operation, value: Value) -> bool:
@@ -152,15 +147,15 @@ def half_optimizers(events: Sequence[Event]) -> Iterator[tuple[Operation, Format
     """Optimizers over parameters of 16 bits, unless they are handed to what may keep float32 copies."""
     for event in operations(events, {"optimizer"}):
         format = FORMATS.get(parameters_of(event) or "")
-        if format is not None and format.digits <= 11 and not is_wrapped(events, event.result):
+        if format is not None and format.digits <= 11 and not is_wrapped(events, event):
             yield event, format
 
 
-def is_wrapped(events: Sequence[Event], optimizer: Value) -> bool:
+def is_wrapped(events: Sequence[Event], optimizer: Operation) -> bool:
     """deepspeed.initialize(model, optimizer), accelerator.prepare(optimizer): they may keep the weights in float32."""
     for call in events_of(events, Call):
         given = (*call.args, *(value for _, value in call.kwargs))
-        if not any(value is optimizer or maker_of(value) is maker_of(optimizer) is not None for value in given):
+        if not any(maker_of(value) is optimizer for value in given):
             continue
         match call.callee:
             case Function():

@@ -9,7 +9,7 @@ from shapelint.evidence import made_by
 from shapelint.index import operations
 from shapelint.narrow import constant, dtype_of, is_carried
 from shapelint.squares import COMPARING, is_square, zero_or_one
-from shapelint.values import Int, Tensor, Value, maker_of, same_value
+from shapelint.values import Int, Tensor, Value, same_value
 
 BYTE = "uint8"
 PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy"})
@@ -75,8 +75,10 @@ def _counted(event: Operation, left: Value | None, right: Value | None) -> str |
     if left is None or isinstance(left, Int) or not (event.in_place or is_carried(event, left)):
         return None
     element = made_by(left)
-    counter = element.operands[0] if isinstance(element, Operation) and element.name == "getitem" else left
-    grows = is_carried(event, left) or (counter is not left and constant(right) == 1 and is_zeros(counter))
+    if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
+        grows = constant(right) == 1 and is_zeros(element.operands[0])
+    else:
+        grows = is_carried(event, left)
     return "255 + 1 is 0" if grows else None
 
 
@@ -133,7 +135,3 @@ def _chosen(events: Sequence[Event]) -> set[int]:
                 if same_value(one.arguments["x"], two.arguments["y"]):
                     found |= {id(one), id(two)}
     return found
-
-
-def first_of(value: Value) -> Event | None:
-    return maker_of(value)

@@ -94,7 +94,7 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
             return of_super(frame, receiver, owner, name)
         case Layer():
             known = layer_attribute(base, name)
-            return Method(base, name) if known is None else known
+            return Method(base, name) if known is None else casting.weight(frame, base, known)
         case Tuple(fields=fields) if name in fields:
             return base.items[fields.index(name)]
         case Union(options=options):
@@ -175,6 +175,8 @@ def of_union(frame: Frame, options: tuple[Value, ...], name: str, node: cst.Attr
 
 def of_unknown(frame: Frame, base: Unknown, name: str, node: cst.Attribute) -> Value:
     """An attribute of something unknown: the same one each time, so that `cfg.d_model` is one size everywhere."""
+    if name == "dtype" and base.dtype is not None:
+        return Library(f"torch.{base.dtype}")  # it was cast by a method of torch
     symbol = base.dim.symbol if base.dim is not None else None
     dim = size(f"{symbol.name}.{name}", symbol.scope) if symbol is not None else None
     return frame.unknown(name, node, "attribute", base, dim)

@@ -173,6 +173,14 @@ def same_items(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return Many(comprehensions.item(frame, arguments.args[0], node))
 
 
+def filtered(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """filter(function, items): fewer of the same."""
+    match arguments.args[1]:
+        case Many(item=item, kind=kind):
+            return Many(item, None, kind)
+    return UNKNOWN
+
+
 def same_function(node: cst.Call) -> str:
     return node.func.value if isinstance(node.func, cst.Name) else ""
 
@@ -322,6 +330,7 @@ TABLE: Mapping[str, Builtin] = {
     "builtins.reversed": same_items,
     "builtins.sorted": same_items,
     "builtins.iter": same_items,
+    "builtins.filter": filtered,
     "builtins.sum": total,
     "builtins.max": extreme("max"),
     "builtins.min": extreme("min"),

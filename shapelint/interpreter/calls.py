@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import libcst as cst
 
@@ -58,6 +59,8 @@ ARRAY_METHODS = frozenset(
         "astype",
         "backward",
         "bmm",
+        "bool",
+        "byte",
         "chunk",
         "clamp",
         "clamp_min",
@@ -308,6 +311,8 @@ def call_tensor_method(
 
     if name == "size" and receiver_node is not None and len(arguments.args) == 1 and not arguments.kwargs:
         return subscripts.of_shape(frame, receiver, receiver_node, arguments.args[0])  # type: ignore[arg-type]
+    if name == "astype" and receiver.library is None and "jax" not in frame.run.libraries:
+        receiver = replace(receiver, library="numpy")  # torch has no such method
     for owner in owners(frame, receiver):
         result = operate(frame, f"{owner}.{name}", arguments.after(receiver, receiver_node), node)
         if result is not None:

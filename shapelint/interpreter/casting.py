@@ -102,6 +102,17 @@ def cast(frame: Frame, value: Value, dtype: str | None) -> None:
                 stack.extend((*(inner for _, inner in pairs), other))
 
 
+def in_place(frame: Frame, node: cst.BaseExpression, dtype: str) -> None:
+    """`model.half()` as a statement of its own: what is cast without using the result is a module."""
+    from shapelint.interpreter import attributes, expressions
+
+    match node:
+        case cst.Call(func=cst.Attribute(value=(cst.Name() | cst.Attribute()) as receiver, attr=cst.Name(value=name))):
+            module = expressions.evaluate(frame, receiver) if name in METHODS else None
+            if isinstance(module, Unknown):
+                attributes.rebind(frame, receiver, replace(module, dtype=dtype))
+
+
 def dtype_of(frame: Frame, value: Value) -> str | None:
     """The dtype of a module's parameters, where it was cast or built with one."""
     match value:
@@ -146,6 +157,13 @@ def attribute(frame: Frame, owner: Instance, name: str, value: Value) -> Value:
         return value
     is_part = name in owner.buffers or value.graph.state is GraphState.LEAF
     return replace(value, dtype=dtype) if is_part else value
+
+
+def weight(frame: Frame, layer: Layer, value: Value) -> Value:
+    """A weight of a layer, with the dtype of its parameters."""
+    if not isinstance(value, Tensor) or not ("dtype" in layer.config or layer in frame.run.dtypes):
+        return value
+    return replace(value, dtype=dtype_of(frame, layer) or value.dtype)
 
 
 def context(name: str, arguments: Arguments) -> Layer:

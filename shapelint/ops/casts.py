@@ -74,8 +74,8 @@ def is_no_dtype(target: Value | None) -> bool:
 
 
 def of_other(bound: Mapping[str, Value], library: str | None) -> str | None:
-    other = bound.get("other")
-    return other.dtype if isinstance(other, Tensor) else None
+    other = bound.get("y")
+    return other.dtype if isinstance(other, Tensor | Unknown) else None
 
 
 def type_name(bound: Mapping[str, Value], library: str | None) -> str | None:
