@@ -5,28 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shapelint.events import Call, Entered, Event, Item, Joined, Kind, Left, Operation
+from shapelint.events import Call, Entered, Event, Input, Item, Joined, Kind, Left, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of
 from shapelint.index import once_per_file
 from shapelint.values import Int, Many, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 MOST_USES = 64
+MOST_ITEMS = 64
 
 # Layers that leave all axes but the last where they are.
 LAST_AXIS_LAYERS = frozenset({"linear", "layer_norm", "rms_norm", "embedding", "rnn", "attention", "transformer"})
 
-Key = tuple[int, int]  # the event that made a value, and which of several results it is (-1: the only one)
+Key = tuple[int, int]  # the event that made a value, and which of several results it is (0: the only one)
 
 
 def key_of(value: Value) -> Key | None:
     """Equal for all mentions of what one event made; None where that is not known."""
-    match maker_of(value):
-        case None:
-            return None
+    maker: Event | None = maker_of(value)
+    place = 0
+    while (part := part_of(maker)) is not None:
+        maker, index = part
+        place = place * MOST_ITEMS + index + 1
+    return (id(maker), place) if maker is not None else None
+
+
+def part_of(maker: Event | None) -> tuple[Event | None, int] | None:
+    """For one of several results: what made them all, and which one it is."""
+    match maker:
         case Item(of=event, index=index):
-            return id(event), index
-        case event:
-            return id(event), -1
+            return event, index
+        case Input(kind="item", name=name, source=source) if source is not None and name.isdigit():
+            return maker_of(source), int(name)
+    return None
+
+
+def is_same(value: Value | None, other: Value | None) -> bool:
+    """Whether both are what one event made."""
+    return value is not None and other is not None and (key := key_of(value)) is not None and key == key_of(other)
 
 
 @once_per_file
@@ -102,7 +117,7 @@ def _onward(event: Event, operand: Value, axis: int) -> Iterator[tuple[Value, in
         case Operation(name=name, kind=Kind.LAYER) if name in LAST_AXIS_LAYERS and axis != -1:
             result = made(event)
             rank = operand.shape.rank if isinstance(operand, Tensor) else None
-            if result is not None and operand is event.arguments.get("x") and axis != (rank or 0) - 1:
+            if result is not None and is_same(operand, event.arguments.get("x")) and axis != (rank or 0) - 1:
                 yield result, axis
 
 
@@ -123,7 +138,7 @@ def _beside(event: Operation, operand: Value, axis: int) -> int | None:
     if axis < 0:
         return axis
     for other in event.operands:
-        if other is operand or other.shape.rank == 0:
+        if is_same(other, operand) or other.shape.rank == 0:
             continue
         ranks = other.shape.rank, operand.shape.rank if isinstance(operand, Tensor) else None
         if ranks[0] is None or (ranks[1] is not None and ranks[0] > ranks[1]):

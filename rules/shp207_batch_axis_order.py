@@ -1,0 +1,114 @@
+"""A sequence layer takes samples for time steps, or the other way round.
+
+Reports RNNs, attention and transformers that were built for (length, batch, features), as they are without
+`batch_first=True`, and are given or read as (batch, length, features): `out[:, -1]`, `out.mean(1)`, an input that comes
+from images or from another layer with samples first, masks and initial states of the other layout. And the reverse.
+
+Why: both orders run. The recurrence or the attention then goes over the samples of the batch, and what is taken for
+the last step of each sample is the last sample.
+
+Bad:
+    from torch import nn
+
+    class Classifier(nn.Module):
+        def __init__(self, width, hidden, classes):
+            super().__init__()
+            self.rnn = nn.LSTM(width, hidden)
+            self.head = nn.Linear(hidden, classes)
+
+        def forward(self, x):
+            out, _ = self.rnn(x)  # expect: SHP207
+            return self.head(out[:, -1])
+
+Good:
+    from torch import nn
+
+    class Classifier(nn.Module):
+        def __init__(self, width, hidden, classes):
+            super().__init__()
+            self.rnn = nn.LSTM(width, hidden, batch_first=True)
+            self.head = nn.Linear(hidden, classes)
+
+        def forward(self, x):
+            out, _ = self.rnn(x)
+            return self.head(out[:, -1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.batches import (
+    POOLED,
+    SEQUENCE_LAYERS,
+    batch_axis,
+    betrayed,
+    is_batch_first,
+    leading_sample_axis,
+    picks_last,
+    read_otherwise,
+    states,
+)
+from shapelint.events import Event, Operation
+from shapelint.evidence import axes_of, made_by, name_of, shortened
+from shapelint.index import operations
+from shapelint.rule import Clue, Report
+from shapelint.uses import consumers
+from shapelint.values import Tensor, Value
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for event in operations(events, SEQUENCE_LAYERS):
+        first, x = is_batch_first(event), event.arguments.get("x")
+        if first is None or x is None or event.problem is not None or (isinstance(x, Tensor) and x.shape.rank == 2):
+            continue
+        yield from on_call(events, event, first, x)
+        if event.name == "rnn":
+            yield from on_state(events, event)
+
+
+def on_call(events: Sequence[Event], event: Operation, first: bool, x: Value) -> Iterator[Report]:
+    given = batch_axis(x)
+    if given is None:
+        given = leading_sample_axis(event)
+    name = name_of(event, x, "the input")
+    if given is not None and given == int(first):
+        yield Report(event, f"{built(event, first)}, but {name} has samples along axis {given}; {remedy(first)}")
+    elif (why := betrayed(event)) is not None:
+        yield Report(event, f"{built(event, first)}, but {why}; {remedy(first)}")
+    elif (use := read_otherwise(events, event, first)) is not None:
+        turned = given is not None or is_turned(x)
+        text = shortened(use.site.text)
+        message = f"{built(event, first)}, but `{text}` takes axis {int(not first)} of its output for the length"
+        clue = Clue(f"read as {'(length, batch, …)' if first else '(batch, length, …)'}", use.site)
+        yield Report(event, f"{message}; {remedy(first)}", (clue,), use.site if turned or first else event.site)
+
+
+def built(event: Operation, first: bool) -> str:
+    layer = event.layer.name.rpartition(".")[2] if event.layer is not None else "the layer"
+    return f"{layer} is built for {'(batch, length, features)' if first else '(length, batch, features)'}"
+
+
+def remedy(first: bool) -> str:
+    return "move the axis with transpose(0, 1)" if first else "build it with batch_first=True"
+
+
+def is_turned(x: Value) -> bool:
+    """Whether the author has just moved the batch axis for this layer."""
+    event = made_by(x)
+    return isinstance(event, Operation) and event.name in {"transpose", "permute"}
+
+
+def on_state(events: Sequence[Event], event: Operation) -> Iterator[Report]:
+    """The state is (layers, batch, hidden) whatever `batch_first` says."""
+    for state in states(event):
+        for use in consumers(events, state):
+            if not isinstance(use, Operation):
+                continue
+            pooled = use.name in POOLED and axes_of(use) == (1,)
+            if pooled or picks_last(use, state, 1):
+                text = shortened(use.site.text)
+                message = (
+                    f"`{text}` takes axis 1 of the state for layers: it is (layers, batch, hidden) in either layout"
+                )
+                yield Report(use, message, (Clue("the state comes from here", event.site),))
