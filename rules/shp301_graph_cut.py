@@ -30,10 +30,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.dataflow import Cut
 from shapelint.events import Event
-from shapelint.gradients import DeadTerm, concretised, dead_terms, trained_by, words_for
+from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
 from shapelint.onward import left_in_forward
 from shapelint.rule import Clue, Report
+from shapelint.traced import concretised, without_gradient
 
 MEANING = {
     "detach": "detach() takes the value from the graph",
@@ -55,12 +57,25 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it. "
             "Compute it in torch",
         )
+    for cut in without_gradient(events):
+        if cut.takes_out:
+            yield Report(
+                cut.event,
+                f"jax.grad asks for the gradient of {names_of(cut)}, and it is zero: all of it goes through "
+                f"{cut.event.site.text}. Stop the gradient of what is to stay constant instead",
+            )
     for event in concretised(events):
         yield Report(
             event,
             f"{event.site.text} asks for numbers while jax traces this function, and there are none yet: it raises. "
             "Stay in jax.numpy here, and convert outside of the traced function",
         )
+
+
+def names_of(cut: Cut) -> str:
+    """The arguments, or the parts of them, that have no gradient."""
+    names = sorted(str(origin[1] if isinstance(origin, tuple) else getattr(origin, "name", "")) for origin in cut.lost)
+    return ", ".join(name.strip("'") for name in names if name) or "an argument"
 
 
 def message(dead: DeadTerm) -> str:

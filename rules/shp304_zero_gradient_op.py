@@ -38,6 +38,7 @@ from shapelint.events import Event, Operation
 from shapelint.gradients import dead_terms, words_for
 from shapelint.onward import onward
 from shapelint.rule import Clue, Report
+from shapelint.traced import without_gradient
 
 INSTEAD = "Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator"
 
@@ -51,6 +52,13 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"This term of the loss trains nothing: {name_of(cut)} is flat, so {words_for(dead.cut)} gets no "
                 f"gradient from it. {INSTEAD}",
                 (Clue("part of the loss here", dead.loss.site),),
+            )
+    for end in without_gradient(events):
+        if end.is_flat:
+            yield Report(
+                end.event,
+                f"jax.grad gives only zeros here: {name_of(end.event)} is flat, and the loss has no other way. "
+                f"{INSTEAD}",
             )
     for end, place in onward(events):
         if end.is_flat:

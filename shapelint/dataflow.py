@@ -7,7 +7,7 @@ for the event that took it from the graph. What is called and unknown counts as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ from shapelint.registration import WEIGHTED_LAYERS, steps
 from shapelint.switched import is_without_gradients, source_of, switched_off
 from shapelint.values import (
     NONE,
+    UNKNOWN,
     Class,
     Const,
     Dict,
@@ -112,6 +113,8 @@ class Flow:
 
     events: Sequence[Event]
     seeds: frozenset[Event] | None = frozenset()  # parameters of functions that count as attached; None: all
+    keyed: bool = False  # whether the parts of such a parameter count apart: params["w"]
+    doubts: Callable[[Call | Input], bool] | None = None  # what unknown callables give that may not be attached
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
     methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
@@ -201,8 +204,13 @@ class Flow:
                 return self.any_of(self.stored(event))
             case Input(kind="parameter") if self.is_seed(event):
                 return Hold(frozenset({event}))
+            case Input(kind="item", name=name, source=Unknown(made_by=Input() as whole)) if self.keyed:
+                held = self.of(whole)
+                return Hold(frozenset({(whole, name)})) if held.live == {whole} else held
             case Input(kind="item", name=name, source=source) if name.isdigit():
                 return self.hold_element(source, int(name))
+            case Input(kind="item", source=Unknown(made_by=Call())) if self.doubts is not None and self.doubts(event):
+                return LOOSE
             case Input(kind="item" | "iteration", source=source):
                 return self.hold(source)
             case Input(kind="attribute", name="data", source=Unknown() as source) if self.hold(source).live:
@@ -264,11 +272,13 @@ class Flow:
         match event.callee:
             case Method(name=name) if name in SIZES:
                 return LOOSE
+            case Function() if self.doubts is not None and event.result == UNKNOWN and maker_of(event.result) is None:
+                return LOOSE  # not evaluated
             case Function():
                 result = self.hold(event.result)
                 return Hold(cuts=result.cuts) if result.cuts else result | given
             case Library():
-                return given
+                return given if self.doubts is None else LOOSE
             case Method(receiver=Tensor() as receiver):
                 return self.hold(receiver) | given
             case Method(receiver=receiver) if self.hold(receiver) != LOOSE:
@@ -276,8 +286,10 @@ class Flow:
             case Layer():
                 return Hold(given.live | {event.callee})
         namesake = self.of_namesake(event.callee)
-        if namesake is not None and self.hold(namesake) == LOOSE:
+        if namesake is not None and flow_of(self.events).hold(namesake) == LOOSE:
             return given  # it computes with nothing that trains but its arguments
+        if self.doubts is not None and self.doubts(event):
+            return LOOSE
         if any(isinstance(value, Tensor | Unknown | Tuple) for value in event.args):
             return Hold(given.live | {source_of(event.callee)})
         return given

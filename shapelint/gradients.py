@@ -18,7 +18,7 @@ from shapelint.index import once_per_file
 from shapelint.record import record
 from shapelint.registration import is_module, is_parameter, steps
 from shapelint.switched import handled, is_among, is_without_gradients, optimized, source_of
-from shapelint.values import NONE, TRUE, Layer, Library, Method, Tensor, Tuple, Union, Value, maker_of, options
+from shapelint.values import NONE, TRUE, Layer, Method, Tuple, Union, Value, maker_of, options
 
 
 def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
@@ -45,6 +45,7 @@ class DeadTerm:
 
     cut: Cut
     alive: Value
+    term: Value
     loss: Event
     lost: frozenset[object]  # all that would train through the term
 
@@ -63,6 +64,8 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     seen: set[int] = set()
     for loss, event, is_certain in losses(events):
         found = list(_dead(flow, loss, event, is_certain))
+        if not is_certain:
+            found = [d for d in found if (d.cut.lost - d.cut.run and d.cut.run) or not of_arguments.hold(d.term).live]
         if not found and not is_certain:
             found = [dead for dead in _dead(of_arguments, loss, event, False) if _of_prediction(of_arguments, dead)]
         for dead in found:
@@ -112,7 +115,7 @@ def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[D
             cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
             before = {id(earlier) for earlier in ancestors(cut.place)}
             if not any(id(maker_of(part)) in before for part, other in terms if other.live):
-                yield DeadTerm(cut, alive[0], event, frozenset().union(*(cut.lost for cut in found)))
+                yield DeadTerm(cut, alive[0], term, event, frozenset().union(*(cut.lost for cut in found)))
 
 
 def matters(flow: Flow, cut: Cut, live: frozenset[object]) -> bool:
@@ -226,37 +229,3 @@ def _is_leaf(event: Operation) -> bool:
 def is_fresh(event: Event) -> bool:
     """Whether a value begins here: zeros, randn, an array of numbers."""
     return isinstance(event, Operation) and (event.kind in {Kind.CREATION, Kind.RANDOM} or not event.operands)
-
-
-TRACING = frozenset(
-    ["jax.jit", "jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacobian", "jax.hessian", "jax.jacfwd", "jax.jacrev"]
-)
-
-
-def concretised(events: Sequence[Event]) -> Iterator[Operation]:
-    """float(), item() and numpy in a function that jax traces, on what it computed from its arguments."""
-    traced = {
-        id(argument)
-        for event in events
-        if isinstance(event, Call) and isinstance(event.callee, Library) and event.callee.name in TRACING
-        for argument in event.args[:1]
-    }
-    if not traced:
-        return
-    for step in steps(events):
-        match step.event:
-            case Operation(values=(Tensor(library="jax") as value, *_)) as event if needs_numbers(event):
-                if any(id(entered.function) in traced for entered in step.stack):
-                    maker = maker_of(value)
-                    if maker is not None and any(_is_argument(earlier) for earlier in (maker, *ancestors(maker))):
-                        yield event
-
-
-def needs_numbers(event: Operation) -> bool:
-    return (
-        event.callee in NUMBERS or event.name in {"item", "tolist"} or event.callee in {"numpy.asarray", "numpy.array"}
-    )
-
-
-def _is_argument(event: Event) -> bool:
-    return isinstance(event, Input) and event.kind == "parameter"

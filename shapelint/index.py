@@ -49,8 +49,8 @@ def operations(events: Sequence[Event], wanted: Collection[str | Kind]) -> Itera
         yield event
 
 
-def places_of(events: Sequence[Event], kind: type[object]) -> Sequence[int]:
-    """Where the events of a kind that is no operation stand."""
+def places_of(events: Sequence[Event], kind: type[object] | str) -> Sequence[int]:
+    """Where the events of a kind that is no operation stand, or the operations of a canonical name."""
     return _places(events)[0].get(kind, ())
 
 

@@ -26,7 +26,7 @@ ORDER = (
     {"interpreter"},
     {"rule", "index"},
     {"evidence", "inert", "registration"},
-    {"lineups", "outer", "uses", "switched", "paths"},
+    {"lineups", "outer", "uses", "switched", "spans", "paths"},
     {"narrow"},
     {"squares"},
     {"updates", "wrapping"},
@@ -34,7 +34,7 @@ ORDER = (
     {"proposals"},
     {"dataflow"},
     {"gradients"},
-    {"onward", "retained", "traced", "traced"},
+    {"onward", "retained", "traced"},
     {"training"},
     {"stepping"},
     {"config", "source", "suppressions"},
@@ -51,7 +51,7 @@ ORDER = (
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
     "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses", "batches",
-    "switched", "onward", "retained", "precision", "narrow", "squares", "updates", "wrapping", "sums",
+    "switched", "onward", "retained", "traced", "precision", "narrow", "squares", "updates", "wrapping", "sums",
     "paths", "training", "stepping",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES

@@ -6,20 +6,28 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shapelint.events import Carried, Grown
+from shapelint.events import Carried, Grown, Written
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.stores import statements
 from shapelint.scopes import Path
-from shapelint.values import Dict, Instance, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import UNKNOWN, Dict, Instance, Tensor, Tuple, Union, Unknown, Value
 
-APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add"})
+APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
 RECORDS = (Tensor, Unknown, Tuple, Dict, Union)
 
 
 def appended(frame: Frame, node: cst.Call, receiver: Value, args: tuple[Value, ...]) -> None:
-    """Tell the rules of `receiver.append(value)`; adding to a tensor is no growth."""
+    """Tell the rules of `receiver.append(value)` and `receiver.clear()`; adding to a tensor is no growth."""
+    if not args and isinstance(node.func, cst.Attribute):
+        emptied(frame, node.func.value, node)
     if args and isinstance(node.func, cst.Attribute) and not isinstance(receiver, Tensor):
         grown(frame, node.func.value, args[-1], node)
+
+
+def emptied(frame: Frame, target: cst.CSTNode, node: cst.CSTNode) -> None:
+    """Tell the rules of `self.losses.clear()` and `del policy.rewards[:]`: a list that is an attribute begins anew."""
+    if isinstance(target, cst.Attribute):
+        frame.tell(Written(UNKNOWN, target.attr.value, Tuple((), "list"), frame.site(node)))
 
 
 def grown(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode) -> None:

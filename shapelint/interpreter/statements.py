@@ -18,6 +18,7 @@ from shapelint.interpreter import (
     definitions,
     growth,
     imports,
+    iterators,
     operators,
 )
 from shapelint.interpreter.assignments import assign
@@ -145,6 +146,7 @@ def otherwise(frame: Frame, node: cst.If | cst.Else) -> None:
 def loops_over(frame: Frame, node: cst.For) -> None:
     begun = now()
     iterable = evaluate(frame, node.iter)
+    iterators.used(frame, iterable, node.iter)
     known = comprehensions.items(frame, iterable, node.iter)
     outer, frame.breaks = frame.breaks, []
     frame.loops.append(node)
@@ -314,6 +316,8 @@ def assigns(frame: Frame, node: cst.Assign) -> None:
 def deletes(frame: Frame, node: cst.Del) -> None:
     if isinstance(node.target, cst.Name):
         frame.scope.names.pop(node.target.value, None)
+    elif isinstance(node.target, cst.Subscript):
+        growth.emptied(frame, node.target.value, node)
 
 
 def matches(frame: Frame, node: cst.Match) -> None:

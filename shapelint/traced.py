@@ -1,0 +1,136 @@
+"""Functions that jax traces and differentiates: numbers asked for too early, and arguments without a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.dataflow import NUMBERS, Cut, Flow, cuts, is_flat
+from shapelint.events import Call, Entered, Event, Input, Item, Left, Operation, ancestors
+from shapelint.index import events_of
+from shapelint.registration import steps
+from shapelint.values import TRUE, Function, Int, Library, Method, Partial, Tensor, Tuple, Unknown, Value, maker_of
+
+GRADIENTS = frozenset({
+    "jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad",
+    "flax.nnx.grad", "flax.nnx.value_and_grad",
+})  # fmt: skip
+TRACING = frozenset(
+    ["jax.jit", "jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacobian", "jax.hessian", "jax.jacfwd", "jax.jacrev"]
+)
+
+
+def concretised(events: Sequence[Event]) -> Iterator[Operation]:
+    """float(), item() and numpy in a function that jax traces, on what it computed from its arguments."""
+    traced = {
+        id(argument)
+        for event in events
+        if isinstance(event, Call) and isinstance(event.callee, Library) and event.callee.name in TRACING
+        for argument in event.args[:1]
+    }
+    if not traced:
+        return
+    for step in steps(events):
+        match step.event:
+            case Operation(values=(Tensor(library="jax") as value, *_)) as event if needs_numbers(event):
+                if any(id(entered.function) in traced for entered in step.stack):
+                    maker = maker_of(value)
+                    if maker is not None and any(_is_argument(earlier) for earlier in (maker, *ancestors(maker))):
+                        yield event
+
+
+def needs_numbers(event: Operation) -> bool:
+    return (
+        event.callee in NUMBERS or event.name in {"item", "tolist"} or event.callee in {"numpy.asarray", "numpy.array"}
+    )
+
+
+def _is_argument(event: Event) -> bool:
+    return isinstance(event, Input) and event.kind == "parameter"
+
+
+def function_of(value: Value) -> Function | None:
+    match value:
+        case Function():
+            return value
+        case Method(function=Function() as function):
+            return function
+        case Partial(callee=callee):
+            return function_of(callee)
+    return None
+
+
+def differentiated(events: Sequence[Event]) -> Iterator[tuple[Function, tuple[int, ...], bool]]:
+    """The functions that jax differentiates: by which of their arguments, and whether they return more than a loss."""
+    for call in events_of(events, Call):
+        if not isinstance(call.callee, Library) or call.callee.name not in GRADIENTS or not call.args:
+            continue
+        function, keywords = function_of(call.args[0]), dict(call.kwargs)
+        if function is not None:
+            numbers = positions(call.args[1] if len(call.args) > 1 else keywords.get("argnums"))
+            shift = 1 if isinstance(call.args[0], Method) else 0
+            yield function, tuple(number + shift for number in numbers), keywords.get("has_aux") == TRUE
+
+
+def positions(argnums: Value | None) -> tuple[int, ...]:
+    match argnums:
+        case None:
+            return (0,)
+        case Int(dim=dim) if dim.value is not None:
+            return (dim.value,)
+        case Tuple(items=items):
+            return tuple(number for item in items for number in positions(item))
+    return ()
+
+
+def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
+    """The cuts that keep an argument, or a part of it that is asked for by name, from any gradient of the loss."""
+    wanted = {id(function): (numbers, has_aux) for function, numbers, has_aux in differentiated(events)}
+    if not wanted:
+        return
+    given: dict[int, tuple[Input, ...]] = {}
+    losses: list[tuple[Function, Value]] = []
+    for event in events:
+        match event:
+            case Entered(function=function, at_call=False, parameters=parameters) if id(function) in wanted:
+                values = list(parameters.values())
+                chosen = [values[n] for n in wanted[id(function)][0] if -len(values) <= n < len(values)]
+                given[id(function)] = tuple(m for v in chosen if isinstance(m := maker_of(v), Input))
+            case Left(function=function, result=result) if id(function) in given:
+                first = result.items[0] if isinstance(result, Tuple) and wanted[id(function)][1] else result
+                losses.append((function, first))
+    flow = Flow(events, seeds=frozenset(seed for seeds in given.values() for seed in seeds), keyed=True)
+    asked = dict(asked_for(events))
+    for function, loss in losses:
+        live = flow.hold(loss).live
+        dead = {seed for seed in given[id(function)] if not any(root(origin) is seed for origin in live)}
+        names = asked.get(id(function), frozenset())
+        maker = maker_of(loss)
+        for event in (maker, *ancestors(maker)) if maker is not None else ():
+            if isinstance(event, Operation) and (cuts(event) or is_flat(event)):
+                lost = flow.any_of(event.values).live - live
+                if any(root(origin) in dead or (isinstance(origin, tuple) and origin[1] in names) for origin in lost):
+                    yield Cut(event, lost)
+                    break
+
+
+def root(origin: object) -> object:
+    return origin[0] if isinstance(origin, tuple) else origin
+
+
+def asked_for(events: Sequence[Event]) -> Iterator[tuple[int, frozenset[str]]]:
+    """By function: the names of the parts that are taken from its gradient, `grads["w"]`."""
+    values: dict[int, int] = {}
+    calls: dict[tuple[int, int], Call] = {}
+    for call in events_of(events, Call):
+        key = id(call.site.node), id(call.callee)
+        if isinstance(call.callee, Function) and calls.setdefault(key, call) is not call:
+            values[id(call)] = id(call.callee)  # the call of jax.grad(f), after that of f
+    found: dict[int, set[str]] = {}
+    for event in events if values else ():
+        for value in event.values if isinstance(event, Operation | Call) else ():
+            match value:
+                case Unknown(made_by=Input(kind="item", name=name, source=Unknown(made_by=maker))):
+                    gradient = maker.of if isinstance(maker, Item) else maker
+                    if id(gradient) in values:
+                        found.setdefault(values[id(gradient)], set()).add(name)
+    yield from ((function, frozenset(names)) for function, names in found.items())
