@@ -34,7 +34,7 @@ from itertools import chain, combinations
 from shapelint.events import Event, Operation
 from shapelint.evidence import BROADCASTING, broadcasts, clue, name_of, shortened, tensors_of
 from shapelint.index import operations
-from shapelint.lineups import Table, averaged_tables, is_meant, table_of
+from shapelint.lineups import Table, averaged_tables, batch_table, is_meant, table_of
 from shapelint.memory import cost
 from shapelint.outer import taken_over
 from shapelint.proposals import is_column_for_certain, sites_of, squeezed
@@ -65,7 +65,7 @@ def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
     for event in operations(events, BROADCASTING):
         if event.problem is None and broadcasts(event):
             for a, b in combinations(tensors_of(event), 2):
-                table = table_of(a, b)
+                table = table_of(a, b) or batch_table(a, b)
                 if table is not None:
                     yield event, table
 

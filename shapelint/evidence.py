@@ -150,6 +150,7 @@ def maker_event(value: Tensor, place: int) -> Event | None:
     """The event that put the axis of size 1 at `place` (-1 is the last one), past operations that kept it there."""
     current: Value = value
     for _ in range(MOST_STEPS):
+        current = within_call(current)
         event = made_by(current)
         match event:
             case Operation(kind=Kind.LAYER | Kind.CONTRACTION | Kind.CREATION | Kind.RESHAPE | Kind.REDUCTION):
@@ -162,6 +163,16 @@ def maker_event(value: Tensor, place: int) -> Event | None:
             case _:
                 return event
     return None
+
+
+def within_call(value: Value) -> Value:
+    """What a function returned, as it was made inside: a call that is like an earlier one has no body of its own."""
+    match maker_of(value):
+        case Item(of=Call(result=Tuple(items=items)), index=index) if index < len(items):
+            return items[index]
+        case Call(result=Tensor() as result):
+            return result
+    return value
 
 
 def is_one(value: Tensor, place: int) -> bool:

@@ -10,6 +10,7 @@ from shapelint.dims import ONE, Dim, Origin, Symbol
 from shapelint.events import Entered, Event, Input, Kind, Left, Operation
 from shapelint.evidence import (
     BROADCASTING,
+    PLACE_KEEPING,
     axes_of,
     broadcasts,
     elementwise_sources,
@@ -22,10 +23,12 @@ from shapelint.evidence import (
 from shapelint.index import operations
 from shapelint.record import record
 from shapelint.shapes import line_up, never_equal
-from shapelint.values import UNKNOWN, Axis, Function, Maker, Shape, Tensor, Value
+from shapelint.values import UNKNOWN, Axis, Function, Maker, Run, Shape, Tensor, Value
 
 PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 SQUARES = frozenset({"pow", "square", "mul"})
+LAYERS = frozenset({"linear", "dropout", "batch_norm", "layer_norm"})
+MOST_LAYERS = 32
 GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
 
 
@@ -97,6 +100,35 @@ def averaged_tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]
                 yield difference, table
 
 
+def batch_table(a: Tensor, b: Tensor) -> Table | None:
+    """A layer's column against a vector as long as the batch that the layer was given.
+
+    `critic(states)` is (..., 1) where only the first axis of the states is known; that axis is the vector's.
+    """
+    for column, vector in ((a, b), (b, a)):
+        axis = column.shape.axis(-1)
+        if column.shape.run is None or vector.shape.rank != 1 or axis is None or axis.maker is not Maker.LAYER:
+            continue
+        size = vector.shape.head[0].size
+        if axis.size == ONE and size != ONE and size in _leading_sizes(maker_event(column, -1)):
+            lead = Axis(size)
+            return Table(column, vector, -1, size, Shape((lead,), Run(), (lead,)))
+    return None
+
+
+def _leading_sizes(event: Event | None) -> Iterator[Dim]:
+    """The first axis of what a layer was given, and of what the layers before it were."""
+    for _ in range(MOST_LAYERS):
+        if not isinstance(event, Operation) or not (event.name in LAYERS or event.kind in PLACE_KEEPING):
+            return
+        x = event.arguments.get("x")
+        if not isinstance(x, Tensor):
+            return
+        if x.shape.head:
+            yield x.shape.head[0].size
+        event = made_by(x)
+
+
 def has_one(tensor: Tensor) -> bool:
     return any(axis.size == ONE for axis in tensor.shape.axes)
 
@@ -142,7 +174,7 @@ def mismatched_loss(event: Event) -> Table | None:
     x, target = event.arguments.get("x"), event.arguments.get("target")
     if not isinstance(x, Tensor) or not isinstance(target, Tensor):
         return None
-    table = table_of(x, target)
+    table = table_of(x, target) or batch_table(x, target)
     return None if table is None or (table.is_explicit and table.maker is Maker.INSERTED) else table
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import libcst as cst
 
 from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.operations import Arguments, operate
 from shapelint.values import (
     FALSE,
     TRUE,
@@ -17,12 +18,14 @@ from shapelint.values import (
     Dict,
     Function,
     Instance,
+    Int,
     Layer,
     Library,
     Many,
     Method,
     Partial,
     Tuple,
+    Unknown,
     Value,
 )
 
@@ -137,7 +140,17 @@ def ordered_dict(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return UNKNOWN
 
 
-CONTAINERS: Mapping[str, Callable[[Frame, Arguments, cst.Call], Value]] = {
+def linear(frame: Frame, arguments: Arguments, node: cst.Call) -> Value | None:
+    """`nn.Linear(*shape, width)`: the star stands for one size, there is no room for more."""
+    match arguments.args:
+        case ((Int() | Unknown()) as width,) if len(arguments.starred) == 1 and node.args[0].star == "*":
+            spread = replace(arguments, args=(UNKNOWN, width), arg_nodes=(None, *arguments.arg_nodes), complete=True)
+            return operate(frame, "torch.nn.Linear", spread, node)
+    return None
+
+
+CONTAINERS: Mapping[str, Callable[[Frame, Arguments, cst.Call], Value | None]] = {
+    "torch.nn.Linear": linear,
     "torch.nn.Sequential": sequential,
     "torch.nn.ModuleList": module_list,
     "torch.nn.ParameterList": module_list,
