@@ -26,7 +26,7 @@ ORDER = (
     {"interpreter"},
     {"rule", "index"},
     {"evidence", "inert", "registration"},
-    {"lineups", "outer", "uses", "switched", "spans", "paths"},
+    {"lineups", "outer", "rounds", "uses", "switched", "spans", "paths"},
     {"narrow"},
     {"squares"},
     {"updates", "wrapping"},
@@ -36,7 +36,7 @@ ORDER = (
     {"gradients"},
     {"onward", "retained", "traced"},
     {"training"},
-    {"stepping"},
+    {"stepping", "optimized"},
     {"config", "source", "suppressions"},
     {"imports"},
     {"linter", "files", "project"},
@@ -45,14 +45,14 @@ ORDER = (
     {"fixes"},
     {"driver"},
     {"fixing"},
-    {"report"},
+    {"report", "budget"},
     {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
-    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses", "batches",
+    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses", "batches", "directions",
     "switched", "onward", "retained", "traced", "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "training", "stepping",
+    "paths", "rounds", "training", "stepping", "optimized",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 

@@ -1,0 +1,50 @@
+"""A model or a matmul is called on one row at a time, although no round of the loop needs another.
+
+Reports the call in a Python loop whose input is one row of a tensor: `model(x[i].unsqueeze(0))`, `linear(row)`,
+`w @ x[i]`. Silent where a round uses what an earlier one left (recurrent nets, decoding, power iteration), trains,
+or may end the loop.
+
+Why: each call reads all weights for one matrix-vector product. In one batch they are read once: the same numbers,
+ten times and more as fast.
+
+Bad:
+    import torch
+
+    def predict(model, features):
+        labels = []
+        for i in range(features.shape[0]):
+            labels.append(model(features[i].unsqueeze(0)).argmax(dim=-1))  # expect: SHP502
+        return torch.cat(labels)
+
+Good:
+    import torch
+
+    def predict(model, features, batch_size=256):
+        labels = []
+        for chunk in features.split(batch_size):
+            labels.append(model(chunk).argmax(dim=-1))
+        return torch.cat(labels)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint.events import Event
+from shapelint.evidence import shortened
+from shapelint.rounds import callee_of, calls_of_models, is_independent, last_rounds, row_of
+from shapelint.rule import Clue, Report
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    for found in last_rounds(events):
+        reported = [(call, row) for call in calls_of_models(found) if (row := row_of(found, call)) is not None]
+        if not reported or not is_independent(found):
+            continue
+        for call, row in reported:
+            source = f"`{shortened(row.name)}`"
+            message = (
+                f"`{shortened(callee_of(call))}` works on one row of {source} at a time, and no round needs another: "
+                f"apply it to {source} as a whole, or to batches of it"
+            )
+            yield Report(call, message, (Clue(f"one row: `{shortened(row.site.text)}`", row.site),))

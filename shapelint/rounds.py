@@ -1,0 +1,270 @@
+"""Rounds of Python loops: what works on one row at a time, and whether a round needs what another one left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from shapelint.dims import ONE, Origin
+from shapelint.events import (
+    Call,
+    Carried,
+    Ends,
+    Entered,
+    Event,
+    Grown,
+    Input,
+    Kind,
+    Left,
+    Loop,
+    Operation,
+    Site,
+    Stored,
+)
+from shapelint.evidence import PLACE_KEEPING, elementwise_sources, identity, made_by
+from shapelint.index import places_of
+from shapelint.record import record
+from shapelint.values import (
+    NONE,
+    Function,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Method,
+    Slice,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    maker_of,
+)
+
+FEWEST = 32  # a loop over heads, levels or layers is no loop over samples
+MATMULS = frozenset({"matmul", "mv", "dot", "mm", "linear"})
+INSERTING = frozenset({"unsqueeze", "expand_dims", "reshape", "view"})
+ACCUMULATING = frozenset({"add", "sub", "maximum", "minimum", "cat", "concatenate", "setitem"})
+TRAINING = frozenset({"backward", "step", "zero_grad", "grad"})
+CALLED = frozenset({"forward", "predict", "__call__"})
+
+
+@record(eq=False)
+class Round:
+    """The last round of a loop that is analysed: what happens in it, without loops and functions inside of it."""
+
+    loop: Site
+    events: tuple[Event, ...]
+    everything: tuple[Event, ...]  # also inside of loops and functions
+
+
+@record()
+class Row:
+    """One row: of what, in the author's words, and where it is taken."""
+
+    name: str
+    site: Site
+
+
+def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
+    """The last round of each loop over unknown items that the analysis went through twice, or once inside of others."""
+    begun: list[tuple[Site, int]] = []
+    for place in places_of(events, Loop):
+        event = events[place]
+        assert isinstance(event, Loop)
+        if begun and begun[-1][0].node is event.site.node:
+            site, start = begun.pop()
+            if event.round is None:
+                inside = tuple(events[start + 1 : place])
+                yield Round(site, tuple(_own(inside)), inside)
+        if event.round is not None:
+            begun.append((event.site, place))
+
+
+def _own(events: Sequence[Event]) -> Iterator[Event]:
+    depth = 0
+    for event in events:
+        if type(event) is Left or (type(event) is Loop and event.round is None):
+            depth -= 1
+        elif depth == 0 and type(event) is not Entered and type(event) is not Loop:
+            yield event
+        if type(event) is Entered or (type(event) is Loop and event.round == 0):
+            depth += 1
+
+
+def calls_of_models(found: Round) -> Iterator[Operation | Call]:
+    """Calls of what has weights, and contractions; the callee is not another one in each round."""
+    header = re.match(r"(?:async )?for (.*?) in ", found.loop.text)
+    variables = set(re.findall(r"\w+", header[1])) if header is not None else set()
+    for event in found.events:
+        match event:
+            case Operation(kind=Kind.LAYER, layer=Layer()) | Operation(kind=Kind.CONTRACTION):
+                is_model = event.layer is not None or event.name in MATMULS
+            case Call(callee=Unknown() | Instance() as callee):
+                is_model = isinstance(callee, Instance) or _is_value(callee)
+            case Call(callee=Method(name=name)):
+                is_model = name in CALLED
+            case Call(callee=Function(name=name, owner=owner)):
+                is_model = name == "forward" and owner is not None
+            case _:
+                continue
+        if (
+            is_model
+            and _is_used(found, event)
+            and (_is_operator(event) or not variables & set(re.findall(r"\w+", callee_of(event))))
+        ):
+            yield event
+
+
+def _is_value(callee: Unknown) -> bool:
+    """A parameter, an attribute or what a call gave; an imported function is hardly a model."""
+    maker = maker_of(callee)
+    return maker is not None and not (isinstance(maker, Input) and maker.kind == "import")
+
+
+def _is_used(found: Round, call: Event) -> bool:
+    """Something is done with what comes out."""
+    values = (value for event in found.events if event is not call for value in event.values)
+    return any(made_by(value) is call for value in values)
+
+
+def callee_of(event: Operation | Call) -> str:
+    """What is called, in the author's words; all of it for operators."""
+    return event.site.text if _is_operator(event) else event.site.text.partition("(")[0]
+
+
+def _is_operator(event: Operation | Call) -> bool:
+    return isinstance(event, Operation) and event.layer is None
+
+
+def row_of(found: Round, call: Operation | Call) -> Row | None:
+    """The row that a call works on: one of a tensor, or an item that is made or treated as a batch of one."""
+    rows = [row for value in _inputs(call) if (row := _row(found, value, call)) is not None]
+    if isinstance(call, Operation) and call.kind is Kind.CONTRACTION:
+        vectors = [row for row in rows if row[1] == 1]
+        return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
+    return next((row for row, rank in rows if rank == 1 or rank == BATCH_OF_ONE), None)
+
+
+def _inputs(call: Operation | Call) -> tuple[Value, ...]:
+    if isinstance(call, Call):
+        return call.args
+    return tuple(call.arguments[name] for name in ("x", "y") if name in call.arguments)
+
+
+BATCH_OF_ONE = -1
+
+
+def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
+    """The row behind a value, and its rank or BATCH_OF_ONE."""
+    current, is_batch = value, False
+    for _ in range(8):
+        event = maker_of(current)
+        match event:
+            case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
+                if _is_small(table):
+                    return None
+                name = event.name_of(table, "the tensor")
+                row = Row(_iterated(found) if "(" in name else name, event.site)
+                is_one = is_batch or isinstance(index, Slice)
+                rank = event.result.shape.rank if isinstance(event.result, Tensor) else None
+                return (row, BATCH_OF_ONE) if is_one else ((row, rank) if rank is not None else None)
+            case Operation(name="getitem", arguments={"x": inner, "index": index}) if _inserts(index):
+                current, is_batch = inner, True
+            case Operation(arguments={"x": inner}) if event.name in INSERTING or event.kind in PLACE_KEEPING:
+                is_batch = is_batch or (event.name in INSERTING and _begins_with_one(event.result))
+                current = inner
+            case Input(kind="iteration", source=source) if source is not None:
+                is_row = (is_batch and _is_gathered(found, call)) or _is_picked(found, call)
+                return (Row(_iterated(found), found.loop), BATCH_OF_ONE) if is_row else None
+            case _:
+                return None
+    return None
+
+
+def _is_round(index: Value) -> bool:
+    """`i`, `i, :` and `i:i+1` where i counts rounds."""
+    match index:
+        case Int(dim=dim):
+            return dim.symbol is not None and dim.symbol.origin in {Origin.DATA, Origin.ANONYMOUS}
+        case Tuple(items=(first, *rest)):
+            whole = Slice(NONE, NONE, NONE)
+            return _is_round(first) and all(item == whole for item in rest)
+        case Slice(start=Int() as start, stop=Int(dim=stop)):
+            return _is_round(start) and stop - start.dim == ONE
+    return False
+
+
+def _inserts(index: Value) -> bool:
+    first = index.items[0] if isinstance(index, Tuple) and index.items else index
+    return first == NONE
+
+
+def _begins_with_one(value: Value) -> bool:
+    axis = value.shape.axis(0) if isinstance(value, Tensor) else None
+    return axis is not None and axis.size == ONE
+
+
+def _is_small(table: Tensor) -> bool:
+    axis = table.shape.axis(0)
+    count = axis.size.value if axis is not None else None
+    return count is not None and count < FEWEST
+
+
+def _is_gathered(found: Round, call: Event) -> bool:
+    """What the call gives is kept for each round, so that all rounds give the same shape."""
+    made = {id(call)}
+    for event in found.events:
+        if any(id(maker) in made for value in event.values if (maker := made_by(value)) is not None):
+            made.add(id(event))
+            if type(event) is Grown or (isinstance(event, Operation) and event.name == "setitem"):
+                return True
+    return False
+
+
+def _is_picked(found: Round, call: Event) -> bool:
+    """`model(x)[y]` for x, y in zip(...): the first axis of what comes out are classes, not samples."""
+    for event in found.events:
+        if isinstance(event, Operation) and event.name == "getitem":
+            index, of = event.arguments.get("index"), event.arguments.get("x")
+            item = maker_of(index) if index is not None else None
+            if not isinstance(item, Input) or item.kind != "iteration" or of is None:
+                continue
+            makers = (made_by(source) for source in elementwise_sources(of))
+            if any(maker is not None and maker.site.node is call.site.node for maker in makers):
+                return True
+    return False
+
+
+def _iterated(found: Round) -> str:
+    header = re.match(r"(?:async )?for .*? in (?:enumerate\(|zip\(|tqdm\()*([\w.\[\]]+)", found.loop.text)
+    return header[1] if header is not None else "the items"
+
+
+def is_independent(found: Round) -> bool:
+    """Whether no round uses what an earlier one left, trains, or ends the loop."""
+    before = [event.before for event in found.everything if type(event) is Carried]
+    carried = {identity(part) for value in before for part in (value.items if isinstance(value, Tuple) else (value,))}
+    carried |= {identity(value) for value in before}
+    for event in found.everything:
+        match event:
+            case Stored(method=method) if method != "__init__":
+                return False
+            case Operation(name=name) | Call(callee=Method(name=name)) if name in TRAINING:
+                return False
+            case Call(callee=Library(name=name)) if name.rpartition(".")[2] in TRAINING:
+                return False
+            case Operation(name=name) if name in ACCUMULATING:
+                continue
+            case Operation() | Call() if any(_is_of(value, carried) for value in event.values):
+                return False
+    return not any(type(event) is Ends and event.how in {"break", "return"} for event in found.events)
+
+
+def _is_of(value: Value, carried: set[object]) -> bool:
+    """Whether a value is one of these, a part of one, or has one among its parts."""
+    if identity(value) in carried:
+        return True
+    if isinstance(value, Tuple):
+        return any(_is_of(item, carried) for item in value.items)
+    maker = maker_of(value)
+    return isinstance(maker, Input) and maker.source is not None and _is_of(maker.source, carried)
