@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Kind, Operation, originate
+from shapelint.events import Call, Kind, Operation, originate
 from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
@@ -19,6 +19,7 @@ from shapelint.values import (
     NONE,
     UNKNOWN,
     Class,
+    Dict,
     Float,
     Function,
     Instance,
@@ -95,6 +96,8 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
         case Layer():
             known = layer_attribute(base, name)
             return Method(base, name) if known is None else casting.weight(frame, base, known)
+        case Dict(kind="ModuleDict", items=items) if any(key == name for key, _ in items):
+            return base.get(name) or UNKNOWN
         case Tuple(fields=fields) if name in fields:
             return base.items[fields.index(name)]
         case Union(options=options):
@@ -185,6 +188,8 @@ def of_unknown(frame: Frame, base: Unknown, name: str, node: cst.Attribute) -> V
 def as_tensor(frame: Frame, value: Unknown, node: cst.CSTNode, library: str | None = None) -> Tensor:
     """What was unknown turns out to be an array by its use; the name it has is bound to that."""
     run = Run("", value.made_by if value.made_by is not None else frame.place(node))
+    if isinstance(value.made_by, Call) and value.dtype is not None:
+        library = "torch"  # .half() and its like are methods of torch
     tensor = Tensor(Shape((), run), value.dtype, library, value.graph, value.made_by)
     rebind(frame, node, tensor)
     return tensor

@@ -138,6 +138,7 @@ ARRAY_METHODS = frozenset(
         "view_as",
         "argpartition",
         "trace",
+        "type_as",
         "zero_",
         "square",
     ]
