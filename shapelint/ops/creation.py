@@ -141,8 +141,10 @@ def new_tensor(x: Value, data: Value) -> Result:
 
 
 def legacy(arguments: Value) -> Result:
-    """torch.FloatTensor(2, 3) is of that shape, torch.FloatTensor([2, 3]) holds these numbers."""
+    """torch.FloatTensor(2, 3) is of that shape, torch.FloatTensor([2, 3]) holds these numbers, FloatTensor() none."""
     match arguments:
+        case Tuple(items=()):
+            return Part(shape_of(0), None, CONSTANT)
         case Tuple(items=(Tensor() as only,)):
             return Part(only.shape, None, GraphEffect.REBUILD)
         case Tuple(items=items, kind="tuple" | "size") if all(isinstance(item, Int) for item in items):

@@ -84,6 +84,8 @@ def indexed(x: Tensor, index: Value) -> Shape:
     needed = sum(_consumed(item) for item in items)
     rank = x.shape.rank
     if rank is not None and needed > rank:
+        if rank == 0:
+            raise ShapeError("it is a single number, which has no axes to index: .item() gives it")
         raise ShapeError(f"{needed} indices for {x.shape}, which has {rank} axes")
     if not any(isinstance(item, Rest) for item in items):
         items.append(Rest())
