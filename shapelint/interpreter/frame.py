@@ -17,7 +17,9 @@ from shapelint.scopes import Path, Scope, meet
 from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of
 
 MOST_DEPTH = 7  # calls of project functions inside one another
-FIRST_CREDIT = 60  # statements that may be executed for calls in a small file; a large one earns them
+# What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.
+CALL_COST = 3
+FIRST_CREDIT = 40 * CALL_COST
 
 
 # Called with the frame, the target of a binding (a name, an attribute or a parameter) and what it is bound to; and
@@ -55,11 +57,12 @@ class Run:
     called: set[int] = field(default_factory=set)  # syntax nodes of the functions that were evaluated for a call
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
-    credit: int = FIRST_CREDIT  # each statement executed for its own sake earns one for calls: linear cost
+    credit: int = FIRST_CREDIT  # for calls, so that the cost of a file is linear
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
     future_annotations: bool = False
     is_import: bool = False  # nobody listens: what happens is told when the file itself is linted
     watch: Watch | None = None  # hears of every binding, where somebody asks for them
+    is_exact: bool = False  # every known round and every call is executed anew, so that costs can be counted
     serial: int = 0
 
     def next_serial(self) -> int:

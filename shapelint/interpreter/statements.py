@@ -23,7 +23,7 @@ from shapelint.interpreter import (
 )
 from shapelint.interpreter.assignments import assign
 from shapelint.interpreter.expressions import evaluate, truth_of
-from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.frame import CALL_COST, Frame
 from shapelint.interpreter.transforms import REGIONS
 from shapelint.joins import any_like, renewed, widened
 from shapelint.scopes import Path
@@ -53,7 +53,7 @@ def execute(frame: Frame, statement: cst.CSTNode) -> None:
 
 
 def line(frame: Frame, node: cst.SimpleStatementLine) -> None:
-    frame.run.credit += -1 if frame.is_call else 1
+    frame.run.credit += -CALL_COST if frame.is_call else 1
     execute_all(frame, node.body)
     comment = node.trailing_whitespace.comment
     if comment is not None and not frame.is_call:  # a caller may give more axes than the author speaks of
