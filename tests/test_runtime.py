@@ -72,7 +72,7 @@ def test_end_of_the_block_ends_the_check() -> None:
         ("import shapelint.runtime; shapelint.runtime.check()", "ValueError: name the packages"),
         ("import blind, shapelint.runtime; shapelint.runtime.check('blind')", "ValueError: blind is already imported"),
         (
-            "import shapelint.runtime as r, shapelint.runtime.extras as e; e.find_spec = lambda name: None; r.check('blind')",
+            "from shapelint.runtime import check, extras as e; e.find_spec = lambda name: None; check('blind')",
             'ImportError: jaxtyping and beartype not installed: pip install "shapelint[runtime]"',
         ),
     ],

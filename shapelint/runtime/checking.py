@@ -218,8 +218,10 @@ def _factories() -> tuple[type, ...]:
 
 def local(value: Any, hint: Callable[[], Any], name: str) -> Any:
     """The value of an annotated assignment in a function's body, held against its annotation."""
+    if compiling():
+        return value
     found = _local_hint(hint.__code__, hint) if hint.__closure__ is None else _read_local(hint)
-    if compiling() or found is UNCHECKED or is_bearable(value, found, conf=CONFIG):
+    if found is UNCHECKED or is_bearable(value, found, conf=CONFIG):
         return value
     frame = next(user_frames())
     filename, line = place(frame)

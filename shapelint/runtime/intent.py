@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from shapelint.runtime.extras import words
-from shapelint.runtime.places import executing, function_at, is_users, tree_of
+from shapelint.runtime.places import executing, is_users, scopes_at, tree_of
 
 INSERTS = {"unsqueeze", "unsqueeze_", "expand_dims", "outer", "meshgrid", "ix_"}
 RESHAPES = {"reshape", "view"}
@@ -40,7 +40,7 @@ class Reader:
 
     def __init__(self, frame: FrameType) -> None:
         self.tree = tree_of(frame.f_code.co_filename)
-        self.scope = function_at(self.tree, frame) if self.tree is not None else None
+        self.scopes = scopes_at(self.tree, frame) if self.tree is not None else []
         self.frame = frame
 
     def evidence(self, node: ast.expr, depth: int = DEPTH) -> Iterator[str]:
@@ -82,31 +82,51 @@ class Reader:
                 yield from self.evidence(value, depth)
 
     def _assigned(self, text: str, anywhere: bool) -> Iterator[ast.expr]:
-        """What is assigned to a name in this function, or to an attribute in this file."""
-        for node in ast.walk(self.tree if anywhere else self.scope) if self.scope is not None and self.tree else ():
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        yield from _unpacked(target, value, text)
-                case (
-                    ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value)
-                ):
-                    yield from _unpacked(target, value, text)
+        """What is assigned to a name in the innermost scope that does, or to an attribute in this file."""
+        if anywhere:
+            yield from (v for node in ast.walk(self.scopes[-1]) for v in _values(node, text)) if self.scopes else ()
+            return
+        for scope in self.scopes:
+            found = [value for node in _within(scope) for value in _values(node, text)]
+            if found or (isinstance(scope, ast.FunctionDef) and text in _parameters(scope)):
+                yield from found
+                return
 
     def _from_caller(self, name: str, depth: int) -> Iterator[str]:
         """A parameter: what the caller wrote for it."""
         caller = self.frame.f_back
-        if depth < 1 or not isinstance(self.scope, ast.FunctionDef | ast.AsyncFunctionDef):
+        scope = self.scopes[0] if self.scopes else None
+        if depth < 1 or not isinstance(scope, ast.FunctionDef) or caller is None or not is_users(caller):
             return
-        if caller is None or not is_users(caller):
-            return
-        names = [argument.arg for argument in self.scope.args.posonlyargs + self.scope.args.args]
+        names = _parameters(scope)
         call = executing(caller) if name in names else None
         if isinstance(call, ast.Call):
             at = names.index(name) - (len(names) > 0 and names[0] in ("self", "cls"))
             given = [k.value for k in call.keywords if k.arg == name] + call.args[at : at + 1 if at >= 0 else 0]
             for value in given[:1]:
                 yield from Reader(caller).evidence(value, depth)
+
+
+def _within(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope without those of the functions and classes in it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node
+            yield from _within(node)
+
+
+def _parameters(function: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in function.args.posonlyargs + function.args.args]
+
+
+def _values(node: ast.AST, text: str) -> Iterator[ast.expr]:
+    """What the statement assigns to the target that is written so."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _unpacked(target, value, text)
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            yield from _unpacked(target, value, text)
 
 
 def _unpacked(target: ast.expr, value: ast.expr, text: str) -> Iterator[ast.expr]:

@@ -13,7 +13,6 @@ import operator
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
-from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -162,8 +161,6 @@ def _codes(module: ModuleType) -> dict[tuple[str, str, int], tuple[CodeType, Cod
         return {}
     if isinstance(loader, Loader):
         trees = [Transformer().visit(tree) for tree in trees]
-    elif not isinstance(loader, SourceFileLoader) and module.__name__ != "__main__":
-        return {}
     plain = dict(_functions(compile(trees[0], filename, "exec", dont_inherit=True)))
     instrumented = dict(_functions(compile(Instrument().visit(trees[1]), filename, "exec", dont_inherit=True)))
     changed = {key for key in plain.keys() & instrumented.keys() if plain[key].co_code != instrumented[key].co_code}

@@ -67,12 +67,12 @@ def executing(frame: FrameType) -> ast.expr | ast.stmt | None:
     return None
 
 
-def function_at(tree: ast.Module, frame: FrameType) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.Module:
-    """The function whose body the frame executes, or the module."""
-    found: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module = tree
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == frame.f_code.co_name:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first == frame.f_code.co_firstlineno:
-                found = node
-    return found
+def scopes_at(tree: ast.Module, frame: FrameType) -> list[ast.AST]:
+    """The functions that enclose the line that the frame executes, innermost first, and the module."""
+    line = frame.f_lineno
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    return [*sorted(around, key=lambda node: -node.lineno), tree]
