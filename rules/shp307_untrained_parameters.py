@@ -1,8 +1,9 @@
-"""Gradients that are lost, mixed or clipped too late on their way from the loss to the weights.
+"""Weights that the optimizer does not know, and gradients that are lost, mixed or clipped too late on their way there.
 
 Reports an optimizer that steps in every round and is never zeroed; `zero_grad()` between `backward()` and `step()`;
-clipping after the step. Gradients that are accumulated for some rounds on purpose, zeroed after the step, by the
-model or by hand, are left alone.
+clipping after the step; an iterator of parameters that is gone through twice; layers that the optimizer was not
+given; layers and copies that came into the model after the optimizer took its parameters. Gradients that are
+accumulated for some rounds on purpose, zeroed after the step, by the model or by hand, are left alone.
 
 Why: nothing fails. Without `zero_grad()` each step applies the sum of all gradients so far; zeroed too early,
 nothing is applied at all; clipped too late, nothing is clipped.
@@ -32,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
+from shapelint.optimized import lost
 from shapelint.rule import Clue, Report
 from shapelint.stepping import hazards
 
@@ -49,8 +51,27 @@ MESSAGES = {
     ),
 }
 
+LOST = {
+    "used up": (
+        "Nothing is left of this iterator over parameters: it was gone through before, and `{name}` gets none. "
+        "Keep the parameters in a list"
+    ),
+    "replaced": (
+        "The optimizer took the parameters before, so what is put into `{name}` here is never trained. "
+        "Build the optimizer after this line"
+    ),
+    "copied": (
+        "The loss is computed by this new model, but the optimizer holds the parameters of the one before: "
+        "nothing is trained. Build the optimizer after this line"
+    ),
+    "missing": "The loss runs through {name}, whose parameters are not among those given here: it is never trained",
+}
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
+    for found in lost(events):
+        clues = (Clue("taken here", found.cause),) if found.cause is not None else ()
+        yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
     for hazard in hazards(events):
         if hazard.kind in MESSAGES:
             step = f"`{hazard.act.site.text}`"

@@ -13,8 +13,8 @@ from shapelint.events import Call, Event, Site, ancestors
 from shapelint.index import once_per_file
 from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States, Test, Walk, Where, nodes_in, outline
 from shapelint.record import record
-from shapelint.training import Key, Roles, act_of, is_disabled, key, roles_of
-from shapelint.values import Float, Int, Method, maker_of
+from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of
+from shapelint.values import Float, Int, Layer, Method, maker_of
 
 LARGEST_BOUND = 1e6  # a clip beyond it only measures
 NOBODY: Key = None  # gradients that no optimizer is known for
@@ -77,6 +77,7 @@ class Tracker:
     acts: Sequence[Act]
     owners: tuple[Key, ...]
     proven: frozenset[Key] = frozenset()  # those that are optimizers whatever else is called on them
+    modules: Mapping[Key, frozenset[Key]] = field(default_factory=dict)  # whose parameters they were given
     found: dict[tuple[str, int], Hazard] = field(default_factory=dict)
     began: dict[int, tuple[Site, ...]] = field(default_factory=dict)  # the calls around each backward
 
@@ -128,11 +129,11 @@ def in_half(track: Tracker, act: Act) -> bool:
 def zero(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
     """Of one optimizer; a model's zero_grad and `p.grad = None` may clear those of all."""
     owner = key(act.subject, where.names)
-    is_known = owner in track.owners
-    owners = (owner, NOBODY) if is_known else track.owners
+    certain = {owner} if owner in track.owners else {k for k, modules in track.modules.items() if owner in modules}
+    owners = (owner, NOBODY) if owner in track.owners else track.owners
 
     def change(own: Key, grads: Grads) -> Grads:
-        is_fresh = is_known and own == owner and grads.backwards > 0 and not grads.is_applied
+        is_fresh = own in certain and grads.backwards > 0 and not grads.is_applied
         return Grads(wiped=act if is_fresh else None, is_unscaled=grads.is_unscaled)
 
     yield from (path.changed(change, owners) for path in paths)
@@ -322,7 +323,7 @@ def _in_body(file: Outline, body: Body, roles: Roles) -> Mapping[tuple[str, int]
         return {}
     proven = frozenset(optimizers(acts, roles))
     stepped = proven or frozenset(unproven(acts))
-    track = Tracker(roles, acts, (NOBODY, *stepped), proven)
+    track = Tracker(roles, acts, (NOBODY, *stepped), proven, dict(given(acts)))
     try:
         Walk(file, track.step).through(body, frozenset([Path()]), Where())
     except Overrun:
@@ -340,3 +341,10 @@ def unproven(acts: Sequence[Act]) -> Iterator[Key]:
     """What is stepped where nothing is zeroed and no other optimizer is known: it may be one."""
     if not any(act.kind in {"zero", "cleared", "managed", "unclear"} for act in acts):
         yield from (key(act.subject) for act in acts if act.kind == "step")
+
+
+def given(acts: Sequence[Act]) -> Iterator[tuple[Key, frozenset[Key]]]:
+    """The modules whose parameters each optimizer was built with, as far as they are known."""
+    for act in acts:
+        if act.kind == "step" and isinstance(act.subject, Layer) and "params" in act.subject.config:
+            yield key(act.subject), frozenset(map(key, modules_of(act.subject.config["params"])[0]))

@@ -36,7 +36,8 @@ ORDER = (
     {"gradients"},
     {"onward", "retained", "traced"},
     {"training"},
-    {"stepping", "optimized"},
+    {"stepping", "exhausted"},
+    {"optimized"},
     {"config", "source", "suppressions"},
     {"imports"},
     {"linter", "files", "project"},
@@ -52,7 +53,7 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
     "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses", "batches", "directions",
     "switched", "onward", "retained", "traced", "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "training", "stepping", "optimized",
+    "paths", "rounds", "training", "stepping", "exhausted", "optimized",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
 

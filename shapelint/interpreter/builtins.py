@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import reduce
 
 import libcst as cst
 
 from shapelint.dims import as_dim, derive
-from shapelint.events import Kind, Operation, Stored, originate
-from shapelint.interpreter import attributes, comprehensions
+from shapelint.events import Call, Kind, Operation, Stored, originate
+from shapelint.interpreter import attributes, comprehensions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, severed
 from shapelint.values import (
@@ -25,6 +26,8 @@ from shapelint.values import (
     GraphState,
     Instance,
     Int,
+    Layer,
+    Library,
     Many,
     Method,
     Partial,
@@ -45,6 +48,8 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
         return UNKNOWN if name.startswith("builtins.") else None
     if not arguments.complete:
         return UNKNOWN
+    if name in iterators.USING and arguments.args:
+        iterators.used(frame, arguments.args[0], node, name)
     try:
         return function(frame, arguments, node)
     except IndexError:
@@ -124,6 +129,8 @@ def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
                 size = stop - start
             case [start, stop, step] if step.value is not None and step.value > 0:
                 size = derive("//", stop - start + (step.value - 1), step) if step.value != 1 else stop - start
+    if frame.run.is_exact and size is not None and all(dim.value is not None for dim in known):
+        return Tuple(tuple(Int(as_dim(i)) for i in range(*(dim.value or 0 for dim in known))), "range")
     return Many(Int(data_dependent(frame.place(node), "i")), size, "range")
 
 
@@ -174,11 +181,40 @@ def same_items(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def filtered(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    """filter(function, items): fewer of the same."""
-    match arguments.args[1]:
-        case Many(item=item, kind=kind):
-            return Many(item, None, kind)
-    return UNKNOWN
+    """filter(function, items): fewer of the same, one after the other and once."""
+    item = comprehensions.item(frame, arguments.args[1], node)
+    return iterators.made(frame, "builtins.filter", arguments.args, item, node)
+
+
+def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    return iterators.made(frame, "builtins.map", arguments.args, UNKNOWN, node)
+
+
+def duplicated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """copy.deepcopy(module): layers of its own; of other values nothing is changed by it."""
+    value = arguments.args[0]
+    if not isinstance(value, Instance | Layer | Unknown):
+        return value
+    event = Call(Library("copy.deepcopy"), arguments.args, (), value, frame.site(node), frame.regions)
+    frame.tell(event)
+    return originate(Unknown(value.dim, value.graph), event) if isinstance(value, Unknown) else twin(value, event, {})
+
+
+def twin(value: Value, event: Call, known: dict[int, Instance]) -> Value:
+    """A module with all that is inside of it, made anew by `event`."""
+    match value:
+        case Layer(name=name, config=config):
+            return Layer(name, config, event)
+        case Tuple(items=items):
+            return replace(value, items=tuple(twin(item, event, known) for item in items))
+        case Many(item=item):
+            return replace(value, item=twin(item, event, known))
+        case Instance(cls=cls, attributes=attributes):
+            if id(value) not in known:
+                known[id(value)] = copy = Instance(cls, {}, event)
+                copy.attributes.update((name, twin(part, event, known)) for name, part in attributes.items())
+            return known[id(value)]
+    return value
 
 
 def same_function(node: cst.Call) -> str:
@@ -331,6 +367,7 @@ TABLE: Mapping[str, Builtin] = {
     "builtins.sorted": same_items,
     "builtins.iter": same_items,
     "builtins.filter": filtered,
+    "builtins.map": mapped,
     "builtins.sum": total,
     "builtins.max": extreme("max"),
     "builtins.min": extreme("min"),
@@ -352,6 +389,6 @@ TABLE: Mapping[str, Builtin] = {
     "math.prod": product,
     "tqdm.tqdm": same_items,
     "tqdm.auto.tqdm": same_items,
-    "copy.deepcopy": lambda frame, arguments, node: arguments.args[0],
+    "copy.deepcopy": duplicated,
     "copy.copy": lambda frame, arguments, node: arguments.args[0],
 }

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.dims import Dim, anonymous, as_dim
-from shapelint.events import Input
-from shapelint.interpreter import expressions
+from shapelint.events import Call, Input
+from shapelint.interpreter import expressions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
 from shapelint.ops import iterate as iterate_layer
 from shapelint.ops.data import collated
 from shapelint.scopes import Scope
-from shapelint.values import UNKNOWN, Dict, Instance, Int, Layer, Many, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import UNKNOWN, Dict, Instance, Int, Layer, Library, Many, Tensor, Tuple, Union, Unknown, Value
 
 MOST_UNROLLED = 6
 
 
 def items(frame: Frame, value: Value, node: cst.CSTNode) -> tuple[Value, ...] | None:
     """The items one by one, where they are known and few."""
-    if isinstance(value, Tuple) and len(value.items) <= MOST_UNROLLED:
+    if isinstance(value, Tuple) and (len(value.items) <= MOST_UNROLLED or frame.run.is_exact):
         return value.items
     return None
 
@@ -93,6 +93,7 @@ def sequence(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) 
     values: list[Value] = []
     size: Dim | None = None
     is_exact = False
+    start = len(frame.run.events)
     with inner_scope(frame):
         for rounds in bindings(frame, node.for_in):
             size, is_exact = rounds
@@ -104,6 +105,10 @@ def sequence(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) 
     result = values[0]
     for other in values[1:]:
         result = join(result, other, frame.place(node))
+    if kind == "generator":
+        passed = [e for e in frame.run.events[start:] if type(e) is Call and e.callee == Library("builtins.iter")]
+        if passed:  # it goes through an iterator, and is one itself
+            return iterators.made(frame, "builtins.iter", (), result, node)
     return Many(result, size, kind)
 
 
@@ -143,6 +148,7 @@ def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bo
     from shapelint.interpreter.assignments import assign
 
     iterable = expressions.evaluate(frame, clause.iter)
+    iterators.used(frame, iterable, clause.iter)
     simple = not clause.ifs and clause.inner_for_in is None
     known = items(frame, iterable, clause.iter)
     choices = known if known is not None else (item(frame, iterable, clause.iter),)

@@ -1,0 +1,251 @@
+"""What an optimizer does not train: layers and copies that it was not given, or that came after it was built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shapelint.events import Call, Entered, Event, Input, Left, Operation, Site, Stored, Written, ancestors
+from shapelint.exhausted import Lost, used_up
+from shapelint.index import events_of, once_per_file, operations
+from shapelint.record import record
+from shapelint.registration import is_module, learners, steps
+from shapelint.switched import handled, is_among, is_without_gradients, optimized, parts_of, source_of
+from shapelint.training import GIVING, modules_of
+from shapelint.values import Layer, Library, Method, Unknown, Value, maker_of
+
+
+@record(eq=False)
+class Trained:
+    """An optimizer as it is built: by which event, in which function, from which modules."""
+
+    event: Operation
+    index: int
+    within: Entered | None
+    modules: tuple[Value, ...]
+    is_complete: bool  # nothing else may be among its parameters
+
+    @property
+    def parts(self) -> frozenset[object]:
+        return frozenset(part for module in self.modules for part in (*parts_of(module), source_of(module)))
+
+    @property
+    def makers(self) -> frozenset[Event]:
+        return frozenset(filter(None, map(_maker, self.parts)))
+
+
+@once_per_file
+def built(events: Sequence[Event]) -> Iterator[Trained]:
+    if not any(True for _ in operations(events, {"optimizer"})):
+        return
+    for index, step in enumerate(steps(events)):
+        match step.event:
+            case Operation(name="optimizer", arguments=arguments) as event:
+                modules, is_complete = modules_of(arguments.get("params"))
+                yield Trained(event, index, step.stack[-1] if step.stack else None, tuple(modules), is_complete)
+
+
+def replaced(events: Sequence[Event]) -> Iterator[Lost]:
+    """New layers that are put into a module after an optimizer took its parameters, in the same function."""
+    optimizers = [trained for trained in built(events) if trained.modules]
+    if not optimizers:
+        return
+    order = {id(event): index for index, event in enumerate(events)}
+    all_steps = steps(events)
+    for trained in optimizers:
+        pending: list[Lost] = []
+        parts = trained.parts
+        for step in all_steps[trained.index + 1 :]:
+            if (step.stack[-1] if step.stack else None) is not trained.within:
+                if trained.within is not None and trained.within not in step.stack:
+                    break
+                continue
+            match step.event:
+                case Stored(owner=owner, attribute=name, value=value, container=None) as event if owner in parts:
+                    if is_new(value, trained.index, order):
+                        pending.append(Lost("replaced", event, event.site, name, trained.event.site))
+                case Written(owner=owner, attribute=name, value=value) as event:
+                    if is_among(source_of(owner), parts) and is_new(value, trained.index, order):
+                        pending.append(Lost("replaced", event, event.site, name, trained.event.site))
+                case Call(callee=Method(name="add_param_group")) | Operation(name="optimizer"):
+                    pending.clear()
+        yield from pending
+
+
+def is_new(value: Value, since: int, order: Mapping[int, int]) -> bool:
+    """Whether all that learns in a value was made after an event."""
+    found = list(learners(value))
+    makers = [maker_of(part) for part in found]
+    return bool(found) and all(maker is not None and order.get(id(maker), -1) > since for maker in makers)
+
+
+def swapped(events: Sequence[Event]) -> Iterator[Lost]:
+    """A loss that is computed by a later copy of the model, or another object of its class, than the optimizer has."""
+    optimizers = [trained for trained in built(events) if trained.modules and trained.is_complete]
+    order = {id(event): index for index, event in enumerate(events)} if optimizers else {}
+    for trained in optimizers:
+        nodes = {id(maker.site.node) for maker in trained.makers if isinstance(maker, Operation)}
+        parts = trained.parts
+        for index, step in enumerate(steps(events)[trained.index + 1 :], trained.index + 1):
+            if trained.within is not None and trained.within not in step.stack:
+                break
+            if isinstance(step.event, Operation) and step.event.name == "backward":
+                called = called_by(step.event)
+                new = [maker for maker in called if order.get(id(maker), -1) > trained.index]
+                is_twin = any(_is_copy(maker, parts) or id(maker.site.node) in nodes for maker in new)
+                if is_twin and len(new) == len(called) and not _rebuilt(events, trained, index):
+                    place = _outer(events, order[id(new[0])], trained)
+                    yield Lost("copied", new[0], place, "", trained.event.site)
+                    break
+
+
+def _is_copy(maker: Event, parts: frozenset[object]) -> bool:
+    return isinstance(maker, Call) and maker.callee == Library("copy.deepcopy") and source_of(maker.args[0]) in parts
+
+
+def _outer(events: Sequence[Event], index: int, trained: Trained) -> Site:
+    """Where the function that builds the optimizer makes what one of its calls makes inside."""
+    for step in steps(events)[index:]:
+        if (step.stack[-1] if step.stack else None) is trained.within and not isinstance(step.event, Entered | Left):
+            return step.event.site
+    return events[index].site
+
+
+def _rebuilt(events: Sequence[Event], trained: Trained, until: int) -> bool:
+    return any(other.index > trained.index for other in built(events)) or any(
+        isinstance(event, Call) and isinstance(event.callee, Method) and event.callee.name == "add_param_group"
+        for event in events[trained.index : until]
+    )
+
+
+def called_by(loss: Operation) -> list[Event]:
+    """What made the modules that a loss is computed by."""
+    found: dict[int, Event] = {}
+    for event in ancestors(loss, 1000):
+        maker: Event | None = None
+        match event:
+            case Operation(layer=Layer() as layer) if any(learners(layer)):
+                maker = maker_of(layer)
+            case Call(callee=Unknown() as module):
+                maker = maker_of(module)
+        if maker is not None:
+            found[id(maker)] = maker
+    return list(found.values())
+
+
+def _maker(part: object) -> Event | None:
+    return maker_of(part) if isinstance(part, Layer) else None
+
+
+def missing(events: Sequence[Event]) -> Iterator[Lost]:
+    """Layers after those that an optimizer was given one by one, which it was not given."""
+    for trained in built(events):
+        named = _named(events, trained) if trained.is_complete else None
+        for parts in _parts_of_classes(events).values() if named is not None else ():
+            left = parts.keys() - named if named is not None else set()
+            if named is not None and len(named) >= 2 and named <= parts.keys() and 0 < len(left) < len(named):
+                given = frozenset(part for name in named for part in parts[name])
+                if all(_is_forgotten(events, parts[name], given, trained, name) for name in left):
+                    yield Lost("missing", trained.event, trained.event.site, f"`{min(left)}`")
+                    break
+
+
+def _named(events: Sequence[Event], trained: Trained) -> set[str] | None:
+    """The attributes of one object that an optimizer was given: `model.neck.parameters()`, `self.neck...`."""
+    owners: set[object] = set()
+    names: set[str] = set()
+    for module in trained.modules:
+        maker = maker_of(module)
+        if isinstance(maker, Input) and maker.kind == "attribute" and maker.source is not None:
+            owners.add(source_of(maker.source))
+            names.add(maker.name)
+            continue
+        inside = frozenset(parts_of(module))
+        classes = _parts_of_classes(events).items()
+        found = [(cls, name) for cls, parts in classes for name, part in parts.items() if part and part <= inside]
+        if len(found) != 1:
+            return None
+        owners.add(found[0][0])
+        names.add(found[0][1])
+    return names if len(owners) == 1 else None
+
+
+@once_per_file
+def _classes(events: Sequence[Event]) -> Iterator[dict[int, dict[str, frozenset[object]]]]:
+    classes: dict[int, dict[str, frozenset[object]]] = {}
+    for event in events_of(events, Stored):
+        owner, value = event.owner, event.value
+        if event.method == "__init__" and event.container is None and is_module(owner) and any(learners(value)):
+            layers = frozenset(part for part in parts_of(value) if isinstance(part, Layer))
+            if layers:
+                classes.setdefault(id(owner.cls), {}).setdefault(event.attribute, layers)
+    yield classes
+
+
+def _parts_of_classes(events: Sequence[Event]) -> dict[int, dict[str, frozenset[object]]]:
+    """The layers in each attribute of each module class of a file."""
+    return _classes(events)[0]
+
+
+def _is_forgotten(
+    events: Sequence[Event], layers: frozenset[object], given: frozenset[object], trained: Trained, name: str
+) -> bool:
+    """Whether layers compute with what the given ones computed, and are neither frozen nor trained elsewhere."""
+    if layers & handled(events) or layers & optimized(events):
+        return False
+    is_used = False
+    for step in steps(events):
+        match step.event:
+            case Call(callee=Method(name=asked, receiver=receiver)) if asked in GIVING:
+                maker = maker_of(receiver)
+                is_here = (step.stack[-1] if step.stack else None) is trained.within
+                if is_here and isinstance(maker, Input) and maker.name == name:
+                    return False
+            case Operation(layer=Layer() as layer) as event if layer in layers and step.is_in_forward and not is_used:
+                behind = (e for e in ancestors(event, 400) if isinstance(e, Operation))
+                is_used = any(e.layer in given for e in behind)
+    return is_used
+
+
+def left_out(events: Sequence[Event]) -> Iterator[Lost]:
+    """Layers that a loss runs through after those that the optimizer was given, in the function that builds both."""
+    optimizers = built(events)
+    if not optimizers or not all(trained.is_complete and trained.modules for trained in optimizers):
+        return
+    order = {id(event): index for index, event in enumerate(events)}
+    known = frozenset(map(_maker, optimized(events) | handled(events))).union(*(t.makers for t in optimizers))
+    for trained in optimizers:
+        parts = trained.makers
+        for step in steps(events)[trained.index + 1 :]:
+            if trained.within is not None and trained.within not in step.stack:
+                break
+            if isinstance(step.event, Operation) and step.event.name == "backward":
+                found = next(_after(step.event, parts, known, order, trained.index), None)
+                if found is not None:
+                    yield Lost("missing", trained.event, trained.event.site, f"`{found.site.text}`", found.site)
+                    break
+
+
+def _after(
+    loss: Operation, parts: frozenset[Event], known: frozenset[object], order: Mapping[int, int], until: int
+) -> Iterator[Event]:
+    for event in ancestors(loss, 1000):
+        if not isinstance(event, Operation) or not isinstance(event.layer, Layer):
+            continue
+        made = maker_of(event.layer)
+        if made is None or made in known or not any(learners(event.layer)) or order.get(id(made), until) >= until:
+            continue
+        behind = (e for e in ancestors(event, 400) if isinstance(e, Operation))
+        if not is_without_gradients(event.regions) and any(
+            _maker(e.layer) in parts for e in behind if e.layer is not None
+        ):
+            yield made
+
+
+@once_per_file
+def lost(events: Sequence[Event]) -> Iterator[Lost]:
+    """All that is not trained in a file, although it seems meant to be."""
+    yield from used_up(events)
+    yield from replaced(events)
+    yield from swapped(events)
+    yield from missing(events)
+    yield from left_out(events)
