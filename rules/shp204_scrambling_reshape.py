@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Kind, Operation, ancestors
+from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import clue, made_by, name_of
 from shapelint.index import operations
 from shapelint.rowmajor import Scramble, scramble
@@ -44,17 +44,13 @@ SHIFTS = frozenset({"pad", "cat"})  # (q, k + 1) viewed as (k + 1, q) shifts eac
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    reported: dict[int, Event] = {}  # by event: the first scramble that it stems from
     for event in operations(events, RESHAPES):
         source, result = event.arguments.get("x"), event.result
         if not isinstance(source, Tensor) or not isinstance(result, Tensor) or event.problem is not None:
             continue
         found = scramble(source.shape, result.shape)
-        if found is None or is_meant(source):
-            continue
-        # Two views that undo each other's shapes are two mistakes: what lies between them is spoiled.
-        reported[id(event)] = next((reported[id(e)] for e in ancestors(event) if id(e) in reported), event)
-        yield report(events, event, reported[id(event)], found)
+        if found is not None and not is_meant(source):
+            yield report(events, event, found)
 
 
 def is_meant(source: Tensor) -> bool:
@@ -71,7 +67,8 @@ def is_filling(maker: Event | None) -> bool:
     return isinstance(maker, Operation) and (maker.name in ALIKE or maker.kind is Kind.RANDOM)
 
 
-def report(events: Sequence[Event], event: Operation, first: Event, found: Scramble) -> Report:
+def report(events: Sequence[Event], event: Operation, found: Scramble) -> Report:
+    # Two views that undo each other's shapes are two mistakes: what lies between them is spoiled.
     source = event.arguments["x"]
     assert isinstance(source, Tensor)
     name, trace = name_of(event, source, "the source"), (clue(event, source),)
@@ -81,10 +78,10 @@ def report(events: Sequence[Event], event: Operation, first: Event, found: Scram
         message = f"{name} {source.shape} is read as {event.result}, but its axis {found.moved.place} runs over "
         message += f"({order}): {found.before.size} comes before {found.moved.size} there"
         call = caller_of(events, event)
-        return Report(first, message, trace, call.site if call is not None else event.site)
+        return Report(event, message, trace, call.site if call is not None else None, stands_alone=True)
     message = (
         f"{name} {source.shape} is read as {event.result} in its own order, where {found.before.size} comes before "
         f"{found.moved.size}: elements of different {found.before.size} and {found.moved.size} are mixed; move the "
         "axis with transpose or permute first"
     )
-    return Report(first, message, trace, event.site)
+    return Report(event, message, trace, stands_alone=True)

@@ -127,7 +127,8 @@ def _settle(
     for rule, report in ranked:
         event, node = id(report.event), id(_site(report).node)
         tainted = reported.setdefault(_group(rule), set())
-        if event not in tainted and any(id(earlier) in tainted for earlier in ancestors(report.event)):
+        is_echo = event not in tainted and any(id(earlier) in tainted for earlier in ancestors(report.event))
+        if is_echo and not report.stands_alone:
             continue
         if rule.code.startswith(EXCLUSIVE):
             speakers = {winner.setdefault(key, rule.code) for key in (event, node)}

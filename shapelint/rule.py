@@ -67,6 +67,7 @@ class Report:
     fix_imports: tuple[str, ...] = ()  # the import statements that the fix needs
     marks: tuple[Site, ...] = ()  # the operands that the message speaks of, to be underlined
     on_request: bool = False  # only for those who select the rule by its code
+    stands_alone: bool = False  # a mistake in itself, whatever was reported of the values before
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,15 +84,15 @@ class Use:
     axis: int
 
 
-def uses(events: Sequence[Event], value: Value, axis: int) -> Iterator[Use]:
+def uses(events: Sequence[Event], value: Value, axis: int, alone: bool = False) -> Iterator[Use]:
     """What is done with a value, past what only changes its elements or moves the axis; `axis` as a Python index.
 
-    Nothing is followed where the place of the axis is lost.
+    Nothing is followed where the place of the axis is lost; with `alone` only what no other array has a part in.
     """
     queue, seen = [(value, axis)], {key_of(value)}
     for current, place in queue:
         for event in consumers(events, current):
-            for result, kept in _onward(event, current, place):
+            for result, kept in _onward(event, current, place, alone):
                 if len(seen) < MOST_USES and key_of(result) not in seen:
                     seen.add(key_of(result))
                     queue.append((result, kept))
@@ -100,14 +100,14 @@ def uses(events: Sequence[Event], value: Value, axis: int) -> Iterator[Use]:
                 yield Use(event, current, place)
 
 
-def _onward(event: Event, operand: Value, axis: int) -> Iterator[tuple[Value, int]]:
+def _onward(event: Event, operand: Value, axis: int, alone: bool) -> Iterator[tuple[Value, int]]:
     """The values in which the axis is still found, and where."""
     match event:
         case Joined():
             yield Unknown(made_by=event), axis
         case Operation(kind=kind) if kind in PLACE_KEEPING:
             result = made(event)
-            kept = _beside(event, operand, axis)
+            kept = None if alone and _has_company(event, operand) else _beside(event, operand, axis)
             if kept is not None and result is not None:
                 yield result, kept
         case Operation(name="transpose" | "permute" | "movedim" | "t"):
@@ -119,6 +119,12 @@ def _onward(event: Event, operand: Value, axis: int) -> Iterator[tuple[Value, in
             rank = operand.shape.rank if isinstance(operand, Tensor) else None
             if result is not None and is_same(operand, event.arguments.get("x")) and axis != (rank or 0) - 1:
                 yield result, axis
+
+
+def _has_company(event: Operation, operand: Value) -> bool:
+    """Whether another array takes part; a number does not count."""
+    others = (value for value in event.values if not is_same(value, operand))
+    return any(isinstance(v, Tensor | Union) and not (isinstance(v, Tensor) and v.shape.rank == 0) for v in others)
 
 
 def made(event: Operation) -> Value | None:

@@ -1,0 +1,90 @@
+"""Something is normalised, chosen or joined along another axis than the one it is used along.
+
+Reports softmax without `dim`; softmax, `normalize` and `cosine_similarity` along an axis that contradicts what follows
+(a choice, a sum or a product along another one); BatchNorm and LayerNorm whose features stand elsewhere; cross_entropy
+on (samples, steps, classes); argmax of a whole table, or along the samples, compared with labels; copies joined along
+the batch that were to be channels.
+
+Why: every axis can be normalised, so nothing fails. The rows do not sum to 1, and samples of one batch change the
+results of each other.
+
+Bad:
+    import torch
+
+    def predict(logits):
+        probabilities = torch.softmax(logits, dim=0)  # expect: SHP205
+        return probabilities.argmax(dim=1)
+
+Good:
+    import torch
+
+    def predict(logits):
+        probabilities = torch.softmax(logits, dim=1)
+        return probabilities.argmax(dim=1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shapelint import directions
+from shapelint.events import Event, Operation, Site
+from shapelint.evidence import name_of, shortened
+from shapelint.index import operations
+from shapelint.rule import Clue, Report
+from shapelint.values import NONE, Tensor, Value
+
+
+def check(events: Sequence[Event]) -> Iterator[Report]:
+    yield from without_axis(events)
+    for found in (*directions.softmaxes(events), *directions.normals(events)):
+        message = f"{found.event.name} along axis {found.axis}, but {found.used} in `{shortened(found.use.site.text)}`"
+        yield Report(found.event, message, (Clue("used here", found.use.site),))
+    for event in operations(events, {"cosine_similarity", "normalize"}):
+        for axis in directions.features_last(event):
+            message = f"{event.name} works along axis {axis}, but a layer has put the features last: write dim=-1"
+            yield Report(event, message)
+    for event, why in directions.norms(events):
+        yield Report(event, f"{why}; move the axis with transpose(1, 2), and back")
+    for event, use in directions.picks_of_all(events):
+        text = shortened(use.site.text)
+        message = f"{event.name} without dim gives one index into the whole table, and `{text}` compares it with labels"
+        yield Report(event, f"{message}; write dim=1", (Clue("compared here", use.site),))
+    for event, loss in directions.picks_of_samples(events):
+        message = f"{event.name} along axis 0 chooses among samples: the classes are axis 1 in `{loss.name}`"
+        yield Report(event, message, (Clue("the classes are axis 1 here", loss.site),))
+    for event, x in directions.classes_last(events):
+        message = (
+            f"{event.name} takes axis 1 of {name_of(event, x)} {x.shape} for the classes, but they are the last axis"
+        )
+        yield Report(event, f"{message}; write transpose(1, 2), or flatten both")
+    for event, use, count in directions.copies_as_samples(events):
+        message = f"`{shortened(event.site.text)}` makes {count} times as many samples, beside a tensor with {count} "
+        yield Report(use, f"{message}channels; join along dim=1", (Clue("joined along axis 0", event.site),))
+
+
+def without_axis(events: Sequence[Event]) -> Iterator[Report]:
+    for event in operations(events, directions.SOFTMAXES):
+        x = event.arguments.get("x")
+        is_layer = event.layer is not None and event.layer.name.endswith("2d")
+        if x is None or is_layer or not event.callee.startswith("torch") or event.arguments.get("dim", NONE) != NONE:
+            continue
+        message = f"{event.name} without dim {chosen(x)}: write the axis"
+        yield Report(event, message, site=place(events, event), stands_alone=True)
+
+
+def chosen(x: Value) -> str:
+    """What torch chooses in place of the author."""
+    if not isinstance(x, Tensor) or x.shape.rank is None:
+        return "works along axis 0 of 1-D and 3-D input, else along axis 1"
+    return f"works along axis {0 if x.shape.rank in {0, 1, 3} else 1} of {x.shape}"
+
+
+def place(events: Sequence[Event], event: Operation) -> Site:
+    """The call; the constructor where several layers are called as one, as in nn.Sequential."""
+    maker = event.layer.made_by if event.layer is not None else None
+    shared = any(
+        isinstance(other, Operation) and other.layer is not event.layer and other.site.node is event.site.node
+        for other in events
+    )
+    return maker.site if maker is not None and shared else event.site

@@ -1,0 +1,314 @@
+"""Along which axis something was normalised or picked, against the axis along which it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shapelint.dims import ONE, Dim
+from shapelint.events import Event, Kind, Operation
+from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, identity, least_ranks, made_by
+from shapelint.index import operations
+from shapelint.uses import Use, consumers, is_same, made, uses
+from shapelint.values import NONE, Axis, Float, Int, Many, Tensor, Tuple, Unknown, Value
+
+SOFTMAXES = frozenset({"softmax", "log_softmax", "softmin"})
+PICKS = frozenset({"argmax", "argmin", "max", "min", "gather"})
+PRODUCTS = frozenset({"matmul", "bmm", "mm"})
+POOLED = frozenset({"sum", "mean"})
+TURNS = frozenset({"t", "transpose", "permute", "mT"})
+FEATURE_LAYERS = frozenset({"linear", "layer_norm", "rms_norm", "embedding", "rnn", "attention", "transformer"})
+CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss"})
+WIDTHS = ("in_features", "input_size", "embed_dim", "normalized_shape", "d_model")
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An operation along one axis whose result is used along another by `use`."""
+
+    event: Operation
+    axis: int
+    use: Operation
+    used: str  # what the use does, and along which axis
+
+
+def rank_of(value: Value | None) -> int | None:
+    return value.shape.rank if isinstance(value, Tensor) else None
+
+
+def one_axis(event: Operation, default: int | None = None) -> int | None:
+    """The one axis that an operation works along, from the front where the rank is known."""
+    axes = axes_of(event)
+    if axes is None and event.arguments.get("dim", NONE) == NONE and default is not None:
+        axes = (default,)
+    if axes is None or len(axes) != 1:
+        return None
+    rank = rank_of(event.arguments.get("x"))
+    return axes[0] % rank if rank else axes[0]
+
+
+def differ(a: int, b: int, rank: int | None) -> bool:
+    """Whether two axes are different ones for certain."""
+    return a % rank != b % rank if rank else a != b and (a < 0) == (b < 0)
+
+
+def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
+    """Softmax along one axis, a choice, an average or a loss along another."""
+    for event in operations(events, SOFTMAXES):
+        axis, output, rank = one_axis(event), made(event), rank_of(event.arguments.get("x"))
+        if axis is None or output is None or rank == 1 or event.problem is not None:
+            continue
+        for use in uses(events, output, axis, alone=True):
+            found = (
+                _picked(use, axis, rank)
+                or _in_loss(event, use)
+                or _attended(event, use, axis)
+                or _averaged(events, event, use)
+            )
+            if found is not None:
+                yield Mismatch(event, axis, use.event, found)
+                break
+
+
+def _picked(use: Use, axis: int, rank: int | None) -> str | None:
+    """A class is chosen along the last axis of (samples, classes)."""
+    if axis != 0 or rank not in {None, 2} or use.event.name not in PICKS or use.axis != 0:
+        return None
+    picked = one_axis(use.event)
+    return f"{use.event.name} chooses along axis {picked}" if picked is not None and picked > 0 else None
+
+
+def _in_loss(event: Operation, use: Use) -> str | None:
+    loss = use.event
+    if loss.callee.startswith("optax"):
+        return None
+    if loss.name == "nll_loss" and is_same(use.operand, loss.arguments.get("x")):
+        wrong = use.axis == 0 or (rank_of(use.operand) not in {None, 1, 2} and use.axis != 1 and use.axis >= 0)
+        return "nll_loss takes axis 1 for the classes" if wrong else None
+    if loss.name == "kl_div" and is_same(use.operand, loss.arguments.get("x")):
+        target = made_by(loss.arguments.get("target", NONE))
+        if isinstance(target, Operation) and target.name in SOFTMAXES and event.name == "log_softmax":
+            other = one_axis(target)
+            if other is not None and differ(use.axis, other, rank_of(use.operand)):
+                return f"the target of kl_div was normalised along axis {other}"
+    return None
+
+
+def _attended(event: Operation, use: Use, axis: int) -> str | None:
+    """Attention weights are summed over with the values: along the last axis of the scores."""
+    product = use.event
+    if product.name not in PRODUCTS or not is_same(product.arguments.get("x"), use.operand):
+        return None
+    width = rank_of(use.operand) or (3 if product.name == "bmm" else None)
+    if product.name == "bmm" and width == 3 and use.axis % 3 == 0:
+        return "bmm keeps axis 0 apart, and sums over the last one"
+    if use.axis != axis or not differ(use.axis, -1 if width is None else width - 1, width):
+        return None  # moved on purpose: soft clusters, pooled slots
+    scores = made_by(event.arguments.get("x", NONE))
+    while isinstance(scores, Operation) and scores.kind in PLACE_KEEPING and scores.operands:
+        scores = made_by(scores.operands[0])
+    is_attention = isinstance(scores, Operation) and scores.kind is Kind.CONTRACTION
+    return "the product sums over its last axis" if is_attention else None
+
+
+def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None:
+    """Weights times values, or log-probabilities times targets, summed along another axis than their own."""
+    rank, product = rank_of(use.operand), made(use.event)
+    if use.event.name != "mul" or rank is None or product is None or not isinstance(use.operand, Tensor):
+        return None
+    axis = use.axis % rank - rank  # from behind: whatever the other factor is, the last axes line up
+    last = use.operand.shape.head[-1].size
+    pools_steps = axis == -3 and rank == 3 and last == ONE
+    if event.name != "log_softmax" and not pools_steps:
+        return None
+    for later in uses(events, product, axis, alone=True):
+        if later.event.name not in POOLED:
+            continue
+        summed = _from_behind(later.event)
+        if summed is None or summed == later.axis or (pools_steps and summed != -2):
+            return None
+        if later.event.name == "mean" and not pools_steps:
+            continue
+        rest, kept = made(later.event), later.axis + (summed > later.axis)
+        if rest is not None and any(_sums(other) for other in uses(events, rest, kept, alone=True)):
+            return None
+        return f"the product is summed over axis {axes_of(later.event)[0]}"  # type: ignore[index]
+    return None
+
+
+def _from_behind(event: Operation) -> int | None:
+    """The one axis of a reduction, as a negative index."""
+    axis, rank = one_axis(event), rank_of(event.arguments.get("x"))
+    return axis - rank if axis is not None and rank else axis if axis is not None and axis < 0 else None
+
+
+def _sums(use: Use) -> bool:
+    """Whether a sum takes the axis in question too."""
+    axes = axes_of(use.event)
+    return use.event.name == "sum" and (axes is None or use.axis in axes or _from_behind(use.event) == use.axis)
+
+
+def normals(events: Sequence[Event]) -> Iterator[Mismatch]:
+    """Vectors normalised along one axis and multiplied along another."""
+    for event in operations(events, {"normalize"}):
+        rank, output = rank_of(event.arguments.get("x")), made(event)
+        axis = one_axis(event, default=1)
+        power = event.arguments.get("p", Float(2.0))
+        if axis is None or rank not in {2, 3} or output is None or power not in (Float(2.0), Int(ONE + 1)):
+            continue
+        for use in uses(events, output, axis, alone=True):
+            product = use.event
+            if product.name not in PRODUCTS or not is_same(product.arguments.get("x"), use.operand):
+                continue
+            other = made_by(product.arguments.get("y", NONE))
+            if isinstance(other, Operation) and other.name in TURNS and is_same(other.arguments.get("x"), use.operand):
+                if use.axis % rank != rank - 1:  # x @ x.T
+                    yield Mismatch(event, axis, product, f"the product sums over axis {rank - 1}")
+                break
+
+
+def features_last(event: Operation) -> Iterator[int]:
+    """The axis that cosine_similarity or normalize works along where a layer has put the features last."""
+    operands = event.operands
+    ranks = [rank for operand in operands if (rank := operand.shape.rank) is not None]
+    rank = max(ranks, default=0)
+    axis = (axes_of(event) or (1,))[0] if event.arguments.get("dim", NONE) == NONE or axes_of(event) else None
+    if rank < 3 or axis is None or axis % rank == rank - 1:
+        return
+    if any(is_made_by_features(operand) for operand in operands):
+        yield axis % rank
+
+
+def is_made_by_features(value: Value) -> bool:
+    for source in elementwise_sources(value):
+        event = made_by(source)
+        if isinstance(event, Operation) and event.name in FEATURE_LAYERS and event.kind is Kind.LAYER:
+            return True
+    return False
+
+
+def norms(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
+    """BatchNorm1d on features that stand last, LayerNorm on channels that stand second; with why."""
+    for event in operations(events, {"batch_norm", "layer_norm"}):
+        x, layer = event.arguments.get("x"), event.layer
+        if not isinstance(x, Tensor) or layer is None or event.problem is not None or x.shape.least_rank < 3:
+            continue
+        count = _size(layer.config.get("num_features", layer.config.get("normalized_shape", NONE)))
+        second, last = x.shape.axis(1), x.shape.axis(-1)
+        if count is None or second is None or last is None:
+            continue
+        if event.name == "layer_norm":
+            if second.size == count != last.size:
+                yield event, f"LayerNorm({count}) works along the last axis, {last}; its channels are axis 1"
+        elif x.shape.rank == 3 and second.size != count and (last.size == count or _goes_on(events, event, count)):
+            yield event, f"BatchNorm1d({count}) takes axis 1, {second}, for the features; they are the last axis"
+
+
+def _goes_on(events: Sequence[Event], event: Operation, count: Dim) -> bool:
+    """Whether a layer for `count` features is given the result as it is."""
+    output = made(event)
+    for use in uses(events, output, 1) if output is not None else ():
+        layer = use.event.layer
+        if layer is None or use.axis != 1 or use.event.name not in FEATURE_LAYERS:
+            continue
+        if any(_size(layer.config.get(width, NONE)) == count for width in WIDTHS):
+            return True
+    return False
+
+
+def _size(value: Value) -> Dim | None:
+    match value:
+        case Int(dim=dim) | Unknown(dim=dim):
+            return dim
+        case Tuple(items=(Int(dim=dim),)):
+            return dim
+    return None
+
+
+def picks_of_all(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation]]:
+    """argmax over a whole table, compared with one label for each row."""
+    ranks: dict[object, int] | None = None
+    for event in operations(events, {"argmax", "argmin"}):
+        x, output = event.arguments.get("x"), made(event)
+        if x is None or event.arguments.get("dim", NONE) != NONE or rank_of(x) == 1 or output is None:
+            continue
+        for use in uses(events, output, -1):
+            if use.event.name not in {"eq", "ne"}:
+                continue
+            other = next((v for v in use.event.values if not is_same(v, use.operand)), None)
+            ranks = least_ranks(events) if ranks is None else ranks
+            least = max((ranks.get(identity(v), 0) for v in elementwise_sources(x)), default=0)
+            if _is_vector(other) or (least > 1 and _counts(events, use.event)):
+                yield event, use.event
+                break
+
+
+def _is_vector(value: Value | None) -> bool:
+    return isinstance(value, Tensor) and value.shape.least_rank > 0
+
+
+def _counts(events: Sequence[Event], event: Operation) -> bool:
+    """Whether a comparison is averaged: nobody averages one number."""
+    output = made(event)
+    return output is not None and any(use.event.name == "mean" for use in uses(events, output, -1))
+
+
+def picks_of_samples(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation]]:
+    """argmax along axis 0 of what a loss takes for (samples, classes)."""
+    for event in operations(events, {"argmax", "max"}):
+        x = event.arguments.get("x")
+        if one_axis(event) != 0 or x is None or rank_of(x) == 1:
+            continue
+        loss = next(
+            (use for use in consumers(events, x) if isinstance(use, Operation) and _takes_classes(use, x)), None
+        )
+        if loss is not None:
+            yield event, loss
+
+
+def _takes_classes(loss: Operation, x: Value) -> bool:
+    """Whether a loss takes axis 1 of x for the classes."""
+    if loss.name not in CLASS_LOSSES or loss.callee.startswith("optax"):
+        return False
+    return is_same(loss.arguments.get("x"), x) and rank_of(loss.arguments.get("target")) != 0
+
+
+def classes_last(events: Sequence[Event]) -> Iterator[tuple[Operation, Tensor]]:
+    """Losses over classes along axis 1 whose input has them last: (samples, steps, classes)."""
+    for event in operations(events, CLASS_LOSSES):
+        x, target = event.arguments.get("x"), event.arguments.get("target")
+        if event.callee.startswith("optax") or not isinstance(x, Tensor) or (x.shape.rank or 0) < 3 or event.problem:
+            continue
+        if isinstance(maker := made_by(x), Operation) and (maker.kind is Kind.LAYOUT or maker.name == "rearrange"):
+            continue  # the author has moved them
+        sizes = x.shape.sizes
+        if isinstance(target, Tensor) and target.shape.rank is not None:
+            wrong = target.shape.sizes == sizes[:-1] != (sizes[0], *sizes[2:])
+        else:
+            wrong = any(isinstance(e := made_by(v), Operation) and e.name == "linear" for v in elementwise_sources(x))
+        if wrong:
+            yield event, x
+
+
+def copies_as_samples(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation, Dim]]:
+    """k copies of a tensor joined along the batch, the operation where a tensor with k channels meets them, and k."""
+    for event in operations(events, {"cat"}):
+        tensors = event.arguments.get("tensors")
+        count = tensors.length if isinstance(tensors, Many) else None
+        if isinstance(tensors, Tuple) and len(tensors.items) > 1:
+            first = tensors.items[0]
+            count = ONE * len(tensors.items) if all(is_same(item, first) for item in tensors.items) else None
+        output = made(event)
+        if count is None or output is None or (axes_of(event) or (0,)) != (0,):
+            continue
+        for use in consumers(events, output):
+            if isinstance(use, Operation) and use.kind is Kind.ELEMENTWISE:
+                others = [operand for operand in use.operands if not is_same(operand, output)]
+                if any(count in (axis.size for axis in _inner(other)) for other in others):
+                    yield event, use, count
+                    break
+
+
+def _inner(value: Tensor) -> tuple[Axis, ...]:
+    shape = value.shape
+    return shape.tail if shape.run is not None else shape.head[1:]
