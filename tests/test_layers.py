@@ -27,6 +27,7 @@ ORDER = (
     {"rule", "index"},
     {"evidence", "inert", "registration"},
     {"lineups", "outer", "rounds", "uses", "switched", "spans", "paths"},
+    {"batches", "directions"},
     {"narrow"},
     {"squares"},
     {"updates", "wrapping"},
