@@ -34,11 +34,13 @@ from shapelint.narrow import arrays, call_of, constant, dead_eps, dtype_of, form
 from shapelint.precision import FLOAT16, Format
 from shapelint.rule import Clue, Report
 from shapelint.updates import half_optimizers
+from shapelint.values import Tensor
 
 # Where an epsilon stands, by operation; with a number: its default.
 PLACES: dict[str, dict[str, float | None]] = {
     "add": {"x": None, "y": None},
     "maximum": {"x": None, "y": None},
+    "max": {"x": None, "dim": None},  # torch.max of two tensors
     "clamp": {"min": None},
     "where": {"x": None, "y": None},
     "normalize": {"eps": 1e-12},
@@ -67,6 +69,8 @@ def vanishing(events: Sequence[Event], event: Operation) -> Iterator[Report]:
     for name, default in PLACES[event.name].items():
         value = event.arguments.get(name)
         number = constant(value) if value is not None else default
+        if name == "dim" and not isinstance(value, Tensor):
+            continue
         if number is None or number == 0 or FLOAT16.stored(number) != 0:
             continue
         array = next((a for a in arrays(event) if a is not value and dtype_of(a) == FLOAT16.name), None)

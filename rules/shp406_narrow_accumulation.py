@@ -30,7 +30,7 @@ from shapelint.events import Event
 from shapelint.evidence import name_of
 from shapelint.precision import FLOAT16
 from shapelint.rule import Report
-from shapelint.sums import accumulated, counts, in_numpy, positions
+from shapelint.sums import accumulated, counters, counts, in_numpy, positions
 from shapelint.wrapping import wraps
 
 
@@ -50,6 +50,11 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             event,
             f"This total is kept in {format.name}: once it is {format.exact:,} times what is added, it stops growing. "
             "Keep it in float32, or add Python numbers (.item())",
+        )
+    for event in counters(events):
+        yield Report(
+            event,
+            "This total is kept in int32, which ends at 2,147,483,647 and wraps to negative numbers. Count in int64",
         )
     for event, format in positions(events):
         yield Report(

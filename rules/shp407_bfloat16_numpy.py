@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation
+from shapelint.events import Call, Event, Operation
 from shapelint.evidence import name_of
 from shapelint.finding import Severity
-from shapelint.index import operations
+from shapelint.index import events_of, operations
 from shapelint.narrow import applied, arrays, dtype_of
 from shapelint.precision import BFLOAT16
 from shapelint.rule import Replacement, Report
-from shapelint.values import Tensor, Tuple
+from shapelint.values import Library, Tensor, Tuple
 
 SEVERITY = Severity.ERROR
 CONVERTING = ("numpy", "tensor", "stack", "cat", "from_dlpack")
@@ -48,6 +48,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             fix=upcast(event),
             fix_message="convert to float32 first",
         )
+
+    for call in events_of(events, Call):
+        if isinstance(call.callee, Library) and call.callee.name.startswith("numpy.save"):
+            given = (*call.args, *(value for _, value in call.kwargs))
+            if any(dtype_of(a) == BFLOAT16.name and getattr(a, "library", None) != "jax" for a in given):
+                yield Report(
+                    call, "This tensor is bfloat16, which NumPy does not have: this raises. Call .float() first"
+                )
 
 
 def goes_to_numpy(event: Operation) -> bool:

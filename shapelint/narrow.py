@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dims import evaluate
-from shapelint.events import Call, Entered, Event, Input, Joined, Kind, Left, Operation, Site
+from shapelint.events import Call, Carried, Entered, Event, Input, Joined, Kind, Left, Operation, Site, Stored
 from shapelint.evidence import KEEPING_METHODS, made_by
+from shapelint.index import events_of, once_per_file
 from shapelint.precision import FLOAT16, FORMATS, Format
-from shapelint.values import Dict, Float, Int, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
+from shapelint.values import (
+    Dict,
+    Float,
+    Instance,
+    Int,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+    same_value,
+)
 
 MOST_STEPS = 40
 HOLDING = frozenset({"tensor", "as_tensor", "full", "full_like", "new_full", "new_tensor", "astype"})
@@ -58,6 +73,8 @@ def constant(value: Value | None) -> float | None:
             maker = made_by(value)
             if isinstance(maker, Operation) and maker.name in HOLDING:
                 return constant(maker.arguments.get("value", maker.arguments.get("x")))
+            if isinstance(maker, Operation) and maker.kind is Kind.CAST and maker.operands:
+                return constant(maker.operands[0])
             if isinstance(maker, Operation) and maker.name == "neg":
                 inner = constant(maker.arguments["x"])
                 return None if inner is None else -inner
@@ -115,22 +132,31 @@ def applied(site: Site, call: str) -> str:
     return f"{text}.{call}" if is_primary else f"({text}).{call}"
 
 
-def is_carried(event: Operation, operand: Value) -> bool:
-    """Whether an operand is what the same place in the source made in the round of a loop before."""
-    seen: set[int] = set()
-    stack = [maker_of(operand)]
-    for maker in stack:
-        if maker is None or id(maker) in seen or len(stack) > MOST_STEPS:
-            continue
-        seen.add(id(maker))
-        match maker:
-            case Operation(site=site) if site.node is event.site.node:
-                return True
-            case Operation(kind=kind, operands=operands) if kind in KEEPING and operands:
-                stack.append(maker_of(operands[0]))
-            case Joined(options=options):
-                stack.extend(maker_of(option) for option in options)
-    return isinstance(operand, Union) and any(is_carried(event, option) for option in operand.options)
+@once_per_file
+def _rounds(events: Sequence[Event]) -> Iterator[Mapping[int, Sequence[Value]]]:
+    """By the event that made what a round of a loop leaves to the next one: what it found instead."""
+    found: dict[int, list[Value]] = {}
+    for carried in events_of(events, Carried):
+        maker = maker_of(carried.after)
+        makers = [maker, *map(maker_of, maker.options)] if isinstance(maker, Joined) else [maker]
+        for event in makers:
+            found.setdefault(id(event), []).append(carried.before)
+    yield found
+
+
+def is_carried(events: Sequence[Event], event: Operation, operand: Value) -> bool:
+    """Whether a round of a loop finds `operand` where it leaves the result of `event` to the next round."""
+    return any(same_value(before, operand) for before in _rounds(events)[0].get(id(event), ()))
+
+
+def is_kept(events: Sequence[Event], event: Operation, operand: Value) -> bool:
+    """Whether `operand` is an attribute that becomes the result of `event`."""
+    maker = maker_of(operand)
+    match maker:
+        case Input(kind="attribute", source=Instance() as owner, name=name):
+            stored = [s for s in events_of(events, Stored) if s.owner.cls is owner.cls and s.attribute == name]
+            return any(maker_of(s.value) is event for s in stored)
+    return False
 
 
 def is_python_sum(event: Operation) -> bool:

@@ -54,7 +54,7 @@ FLOAT32 = Format("float32", 24, -125, math.ldexp((1 << 24) - 1, 104))
 FLOAT64 = Format("float64", 53, -1021, math.ldexp(float((1 << 53) - 1), 971))
 
 FORMATS: Mapping[str, Format] = {f.name: f for f in (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)}
-NARROW = frozenset({"float16", "bfloat16", "uint8"})
+NARROW = frozenset({"float16", "bfloat16", "uint8", "int32"})
 INTEGERS: Mapping[str, tuple[int, int]] = {
     **{f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},

@@ -27,15 +27,14 @@ TRIANGLES = frozenset({"tril", "triu"})
 
 
 def summed_squares(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation]]:
-    """Squares of float16 tensors of torch, and the sum or mean over them."""
+    """Squares of float16 tensors, and the sum or mean over them."""
     for total in operations(events, {"sum", "mean"}):
         operand = total.arguments.get("x")
         square = made_by(operand) if dtype_of(operand) == FLOAT16.name and operand is not None else None
         if not isinstance(square, Operation) or not is_square(square):
             continue
         base = square.values[0]
-        library = getattr(total.result, "library", None)
-        if library in {"numpy", "jax"} or dtype_of(base) != FLOAT16.name or is_bounded(base):
+        if dtype_of(base) != FLOAT16.name or is_bounded(base):
             continue
         if total.name == "sum" or not is_error(base):
             yield square, total

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Input, Joined, Operation
+from shapelint.events import Event, Operation
 from shapelint.evidence import axes_of, made_by
 from shapelint.index import operations
-from shapelint.narrow import constant, dtype_of, format_of, is_carried, is_possibly, is_python_sum
+from shapelint.narrow import constant, dtype_of, format_of, is_carried, is_kept, is_possibly, is_python_sum
 from shapelint.precision import FLOAT16, Format
-from shapelint.squares import count_of, is_bounded, zero_or_one
+from shapelint.squares import COMPARING, count_of, is_bounded, is_square, zero_or_one
 from shapelint.updates import scaled
 from shapelint.values import NONE, GraphState, Int, Tensor, Unknown, Value, maker_of
 
 STALLING = frozenset({"sum", "cumsum", "mean", "var", "std", "norm", "einsum", "average"})
-LIBRARIES = {"numpy", None}
 
 
 def in_numpy(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
@@ -27,8 +26,13 @@ def in_numpy(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
         if event.name != "einsum" and dtype_of(operand) != FLOAT16.name:
             continue
         effect = _numpy_effect(event)
-        if effect is not None and not _is_short(event, operand):
+        if effect is not None and not _is_short(event, operand) and not is_of_squares(event):
             yield event, effect
+
+
+def is_of_squares(event: Operation) -> bool:
+    inner = made_by(event.values[0])
+    return event.name in {"sum", "mean"} and isinstance(inner, Operation) and is_square(inner)
 
 
 def _is_short(event: Operation, operand: Value | None) -> bool:
@@ -72,8 +76,8 @@ def counts(events: Sequence[Event]) -> Iterator[Operation]:
         operand = event.arguments.get("x")
         if dtype_of(event.result) != FLOAT16.name or dtype_of(operand) != FLOAT16.name or operand is None:
             continue
-        if event.name == "cumsum" and is_possibly(event, "numpy"):
-            continue
+        if is_of_squares(event) or (event.name == "cumsum" and is_possibly(event, "numpy")):
+            continue  # others speak of these
         axes = axes_of(event)
         is_total = event.name == "sum" and event.arguments.get("dim", NONE) == NONE
         if not is_total and not zero_or_one(operand):
@@ -95,39 +99,46 @@ def accumulated(events: Sequence[Event]) -> Iterator[tuple[Operation, Format]]:
         if total is None or more is None:
             continue
         is_sum = is_python_sum(event) and total is more
-        if is_sum or (is_total(event, total, more) and scaled(more) is None):
+        if is_sum or (is_total(events, event, total, more) and scaled(more) is None):
             yield event, format
 
 
-def is_total(event: Operation, total: Value, more: Value) -> bool:
-    """A number that grows in a loop, or an array of zeros made for it in this dtype."""
+def is_total(events: Sequence[Event], event: Operation, total: Value, more: Value) -> bool:
+    """A number that grows in a loop or from call to call, or an array of zeros made for it in this dtype."""
     if isinstance(total, Tensor) and total.graph.state is GraphState.LEAF:
         return False
-    maker = maker_of(total)
-    is_attribute = event.in_place and isinstance(maker, Input) and maker.kind == "attribute"
-    if not is_attribute and not is_carried(event, total):
+    if is_kept(events, event, total):
+        return True
+    if not is_carried(events, event, total):
         return False
-    is_single = (
-        isinstance(more, Tensor) and more.shape.rank == 0 and not (isinstance(total, Tensor) and total.shape.rank)
-    )
-    return is_single or began_as_zeros(total)
+    ranks = [value.shape.rank if isinstance(value, Tensor) else None for value in (total, more)]
+    return ranks[0] == 0 or (ranks[1] == 0 and not ranks[0]) or began_empty(total)
 
 
-def began_as_zeros(value: Value) -> bool:
-    """Whether a loop's total was made by zeros(..., dtype=...) before it."""
-    stack, seen = [maker_of(value)], set()
-    for maker in stack:
-        if maker is None or id(maker) in seen or len(stack) > 20:
+def began_empty(value: Value) -> bool:
+    """Whether a loop's total was made for it in this dtype: zeros(..., dtype=...), tensor(0.0, dtype=...)."""
+    maker = maker_of(value)
+    if not isinstance(maker, Operation) or maker.arguments.get("dtype", NONE) == NONE:
+        return False
+    return maker.name in {"zeros", "zeros_like", "new_zeros"} or constant(value) == 0
+
+
+def counters(events: Sequence[Event]) -> Iterator[Operation]:
+    """Totals of sizes and sums in int32 that outlive the call or the loop; steps and hits are few."""
+    for event in operations(events, {"add"}):
+        total, more = event.arguments.get("x"), event.arguments.get("y")
+        if total is None or more is None or dtype_of(total) != "int32" or dtype_of(event.result) not in {"int32", None}:
             continue
-        seen.add(id(maker))
-        match maker:
-            case Operation(name="zeros" | "zeros_like" | "new_zeros"):
-                return maker.arguments.get("dtype", NONE) != NONE
-            case Joined(options=options):
-                stack.extend(maker_of(option) for option in options)
-            case Operation(name="add" | "setitem", arguments=arguments):
-                stack.append(maker_of(arguments["x"]))
-    return False
+        maker = made_by(more)
+        adds_up = isinstance(maker, Operation) and maker.name in {"sum", "numel"} and not is_hits(maker)
+        if adds_up and (is_kept(events, event, total) or is_carried(events, event, total)):
+            yield event
+
+
+def is_hits(event: Operation) -> bool:
+    """The number of right answers: at most one for each sample."""
+    maker = made_by(event.values[0]) if event.values else None
+    return isinstance(maker, Operation) and maker.name in COMPARING
 
 
 def positions(events: Sequence[Event]) -> Iterator[tuple[Operation, Format]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shapelint.events import Call, Event, Input, Operation, Stored
+from shapelint.events import Call, Event, Input, Operation, Stored, Written
 from shapelint.evidence import made_by
 from shapelint.index import events_of, operations
 from shapelint.narrow import constant, dtype_of, format_of, is_carried, parameters_of
@@ -45,9 +45,17 @@ def updates(events: Sequence[Event]) -> Iterator[Update]:
         format = format_of(event.result)
         if format is None or format.digits > 11:
             continue
-        found = _lerp(event) if event.name == "lerp" else _mixed(event) or _stepped(event)
-        if found is not None and is_state(events, event, found[0]):
+        found = _lerp(event) if event.name == "lerp" else _mixed(event)
+        step = _stepped(event) if found is None and event.name != "lerp" else None
+        if found is not None and (outlives(events, event, found[0]) or is_carried(events, event, found[0])):
             yield Update(event, found[0], format, found[1])
+        elif step is not None and (outlives(events, event, step[0]) or is_descent(events, event, *step)):
+            yield Update(event, step[0], format, step[1])
+
+
+def is_descent(events: Sequence[Event], event: Operation, state: Value, share: float | None) -> bool:
+    """`w = w - 1e-4 * grad` in a loop; a sum of that form is a residual connection."""
+    return event.name == "sub" and share is not None and is_carried(events, event, state)
 
 
 def _lerp(event: Operation) -> tuple[Value, float | None] | None:
@@ -115,8 +123,10 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Float | Int) or (isinstance(value, Tensor) and value.shape.rank == 0)
 
 
-def is_state(events: Sequence[Event], event: Operation, value: Value) -> bool:
-    """Whether a value outlives the update: a parameter, an attribute, or what a loop carries to its next round."""
+def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
+    """Whether a value outlives the call, a parameter or an attribute of this dtype, and the result takes its place."""
+    if not event.in_place and not is_written_back(events, event):
+        return False
     if isinstance(value, Tensor) and value.graph.state is GraphState.LEAF:
         return True
     maker = maker_of(value)
@@ -130,7 +140,16 @@ def is_state(events: Sequence[Event], event: Operation, value: Value) -> bool:
                 maker = maker_of(operands[0])
             case _:
                 break
-    return is_carried(event, value)
+    return False
+
+
+def is_written_back(events: Sequence[Event], event: Operation) -> bool:
+    """`self.mean = ...`, `p.data = ...`, `p.copy_(...)` of what an operation gave."""
+    for kind in (Stored, Written):
+        if any(maker_of(store.value) is event for store in events_of(events, kind)):
+            return True
+    writes = operations(events, {"copy_", "setitem"})
+    return any(maker_of(write.arguments["value"]) is event for write in writes if "value" in write.arguments)
 
 
 def keeps_dtype(events: Sequence[Event], owner: Instance, attribute: str, dtype: str | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.events import Event, Input, Kind, Operation
 from shapelint.evidence import made_by
 from shapelint.index import operations
-from shapelint.narrow import constant, dtype_of, is_carried
+from shapelint.narrow import constant, dtype_of, is_carried, is_kept
 from shapelint.squares import COMPARING, is_square, zero_or_one
 from shapelint.values import Int, Tensor, Value, same_value
 
@@ -22,7 +22,7 @@ def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
     for event in operations(events, ARITHMETIC):
         if dtype_of(event.result) != BYTE:
             continue
-        example = _example(event)
+        example = _example(events, event)
         if example is None:
             continue
         chosen = _chosen(events) if chosen is None else chosen
@@ -30,7 +30,7 @@ def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
             yield event, example
 
 
-def _example(event: Operation) -> str | None:
+def _example(events: Sequence[Event], event: Operation) -> str | None:
     left, right = event.arguments.get("x"), event.arguments.get("y")
     match event.name:
         case "sub" if left is not None and right is not None:
@@ -44,7 +44,7 @@ def _example(event: Operation) -> str | None:
         case "mul":
             return _multiplied(left, right)
         case "add":
-            return _counted(event, left, right)
+            return _counted(events, event, left, right) or _brightened(left, right)
     return None
 
 
@@ -70,16 +70,29 @@ def _multiplied(left: Value | None, right: Value | None) -> str | None:
     return None
 
 
-def _counted(event: Operation, left: Value | None, right: Value | None) -> str | None:
+def _counted(events: Sequence[Event], event: Operation, left: Value | None, right: Value | None) -> str | None:
     """A counter of bytes: `votes += mask` in a loop, `histogram[value] += 1`."""
-    if left is None or isinstance(left, Int) or not (event.in_place or is_carried(event, left)):
+    element = made_by(left) if left is not None else None
+    if left is None or isinstance(left, Int):
         return None
-    element = made_by(left)
     if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
         grows = constant(right) == 1 and is_zeros(element.operands[0])
     else:
-        grows = is_carried(event, left)
+        grows = is_carried(events, event, left) or is_kept(events, event, left)
     return "255 + 1 is 0" if grows else None
+
+
+def _brightened(left: Value | None, right: Value | None) -> str | None:
+    """`image + 50`, `red + green`"""
+    for array, other in ((left, right), (right, left)):
+        if array is None or other is None or not is_picture(array):
+            continue
+        number = constant(other) if isinstance(other, Int) else None
+        if number is not None and 2 <= number < 255:
+            return f"255 + {int(number)} is {int(number) - 1}"
+        if number is None and dtype_of(other) == BYTE and is_picture(other):
+            return "200 + 100 is 44"
+    return None
 
 
 def is_zeros(value: Value) -> bool:

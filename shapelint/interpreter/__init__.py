@@ -44,6 +44,8 @@ def interpret(
 
 
 def evaluate_pending(top: Frame, function: Function) -> None:
+    if function.owner is not None:
+        typical_instance(top, function.owner)  # what its __init__ casts, all methods find
     dtypes = dict(top.run.dtypes)
     evaluate_one(top, function)
     if top.run.dtypes != dtypes:  # what one function casts is not what another finds

@@ -9,6 +9,7 @@ import libcst as cst
 from shapelint.events import Carried, Grown, Written
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.stores import statements
+from shapelint.precision import NARROW
 from shapelint.scopes import Path
 from shapelint.values import UNKNOWN, Dict, Instance, Tensor, Tuple, Union, Unknown, Value
 
@@ -42,11 +43,13 @@ def grown(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode) ->
 
 def carried(frame: Frame, loop: cst.CSTNode, entry: Path) -> None:
     """Tell the rules what a round of a loop leaves to the next one."""
-    if not has_graphs(frame) or not frame.alive:
+    if not frame.alive:
         return
+    graphs = has_graphs(frame)
     for name, before in entry.names.items():
         after = frame.scope.names.get(name)
-        if after is not before and isinstance(after, RECORDS):
+        counts = graphs or (isinstance(after, Tensor) and after.dtype in NARROW)
+        if after is not before and isinstance(after, RECORDS) and counts:
             frame.tell(Carried(name, before, after, frame.site(loop)))
 
 
