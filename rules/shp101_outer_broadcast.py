@@ -56,7 +56,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 tuple(clues),
                 marks=sites_of(event, (table.column, table.vector)),
                 fix=squeezed(event, table),
-                fix_message=f"Squeeze the column: .squeeze({table.place})",
+                fix_message="Give both one shape",
                 fix_is_safe=is_column_for_certain(table),
             )
 

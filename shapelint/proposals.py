@@ -40,12 +40,24 @@ def sites_of(event: Operation, operands: Iterable[Value]) -> tuple[Site, ...]:
 
 
 def squeezed(event: Operation, table: Table) -> tuple[Replacement, ...]:
-    """The column of a table loses its axis where it is used, if that makes the two operands alike."""
-    site = next(iter(sites_of(event, (table.column,))), None)
-    flat = without_axis(table.column, table.place)
-    if site is None or event.in_place or flat is None or flat.shape.rank != table.vector.shape.rank:
+    """The column of a table loses its axis where it is used; beside a distribution's parameters the vector gets one.
+
+    Nothing where the operands would not be alike then, or one of them is written to.
+    """
+    column, vector = sites_of(event, (table.column,)), sites_of(event, (table.vector,))
+    if event.in_place or not fits_without_axis(table):
         return ()
-    return followed_by(site, f".squeeze({table.place})") if table_of(flat, table.vector) is None else ()
+    if column:
+        return followed_by(column[0], f".squeeze({table.place})")
+    is_torch = table.place == -1 and table.vector.library == "torch"
+    return followed_by(vector[0], ".unsqueeze(-1)") if vector and is_torch else ()
+
+
+def fits_without_axis(table: Table) -> bool:
+    flat = without_axis(table.column, table.place)
+    if flat is None:  # (..., 1) of a layer whose batch the vector belongs to
+        return table.place == -1 and table.vector.shape.rank == 1 and table.column.shape.least_rank <= 2
+    return flat.shape.rank == table.vector.shape.rank and table_of(flat, table.vector) is None
 
 
 def without_axis(value: Tensor, place: int) -> Tensor | None:

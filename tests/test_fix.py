@@ -15,6 +15,9 @@ from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Se
 from shapelint.fixes import apply, diff, until_stable
 from shapelint.linter import lint_text
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+CODES = frozenset({"SHP101", "SHP102", "SHP201", "SHP206"})
+
 BUG = """\
 import torch
 from torch import nn
@@ -293,6 +296,22 @@ class TestCommandLine:
         assert main(["--isolated", "a.py"]) == 1
         assert main(["--isolated", "--fix", "a.py"]) == 0
         assert Path("a.py").read_text() == SQUEEZED
+
+
+STORIES = [path for code in ("101", "102", "201", "206") for path in sorted(FIXTURES.glob(f"shp{code}_*/*.py"))]
+
+
+@pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
+def test_a_fixed_story_is_silent_where_a_fix_was_offered(path: Path) -> None:
+    def lint(text: str) -> Outcome:
+        return lint_text(text, str(path), Config(select=tuple(CODES)))
+
+    text = path.read_text()
+    before = lint(text)
+    after = until_stable(text, lint, before, unsafe=True)
+    compile(after.text, str(path), "exec")
+    assert all(finding.fix is None for finding in after.outcome.findings)
+    assert len(after.outcome.findings) <= sum(finding.fix is None for finding in before.findings)
 
 
 ANNOTATED = 'def f{}(x: Float[Tensor, "n d"]) -> Float[Tensor, "d"]:\n    return x.sum(0)\n'
