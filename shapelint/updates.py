@@ -145,11 +145,10 @@ def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
 
 def is_written_back(events: Sequence[Event], event: Operation) -> bool:
     """`self.mean = ...`, `p.data = ...`, `p.copy_(...)` of what an operation gave."""
-    for kind in (Stored, Written):
-        if any(maker_of(store.value) is event for store in events_of(events, kind)):
-            return True
-    writes = operations(events, {"copy_", "setitem"})
-    return any(maker_of(write.arguments["value"]) is event for write in writes if "value" in write.arguments)
+    values: list[Value | None] = [stored.value for stored in events_of(events, Stored)]
+    values.extend(written.value for written in events_of(events, Written))
+    values.extend(write.arguments.get("value") for write in operations(events, {"copy_", "setitem"}))
+    return any(value is not None and maker_of(value) is event for value in values)
 
 
 def keeps_dtype(events: Sequence[Event], owner: Instance, attribute: str, dtype: str | None) -> bool:

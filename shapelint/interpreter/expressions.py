@@ -171,6 +171,7 @@ def conditional(frame: Frame, node: cst.IfExp) -> Value:
         case Const(value=bool() as known):
             return evaluate(frame, node.body if known else node.orelse)
     before = frame.snapshot()
+    frame.branch_depth += 1
     conditions.assume(frame, node.test, True)
     first_alive = frame.alive
     first = evaluate(frame, node.body)
@@ -179,6 +180,7 @@ def conditional(frame: Frame, node: cst.IfExp) -> Value:
     second_alive = frame.alive
     second = evaluate(frame, node.orelse)
     frame.restore(before)
+    frame.branch_depth -= 1
     if first_alive and second_alive:
         return join(first, second, frame.place(node))
     return first if first_alive else second
@@ -191,9 +193,11 @@ def boolean(frame: Frame, node: cst.BooleanOperation) -> Value:
         case bool() as known:
             return evaluate(frame, node.right) if known is is_and else left
     before = frame.snapshot()
+    frame.branch_depth += 1
     conditions.assume(frame, node.left, is_and)
     right = evaluate(frame, node.right)
     frame.restore(before)
+    frame.branch_depth -= 1
     if truth_of(right) is not None and truth_of(right) is not is_and:
         return right if isinstance(right, Const) else UNKNOWN
     return join(left, right, frame.place(node)) if not isinstance(right, Const) else Unknown()
