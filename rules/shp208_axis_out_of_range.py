@@ -26,13 +26,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.dims import ONE
 from shapelint.events import Event, Operation
-from shapelint.evidence import axis_out_of_range, clue, name_of
+from shapelint.evidence import axis_out_of_range, clue, made_by, name_of
 from shapelint.finding import Severity
+from shapelint.index import operations
 from shapelint.rule import Report
-from shapelint.values import Tensor
+from shapelint.uses import is_same, made, uses
+from shapelint.values import NONE, Int, Tensor, Unknown
 
 SEVERITY = Severity.ERROR
+SECOND = Int(ONE)
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -44,3 +48,27 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             axes = "1 axis" if operand.shape.rank == 1 else f"{operand.shape.rank} axes"
             message = f"{event.name} along axis {axis}: {name_of(event, operand)} {operand.shape} has {axes}"
             yield Report(event, message, (clue(event, operand),))
+    for event in operations(events, {"normalize"}):
+        if event.problem is None and event.arguments.get("dim", SECOND) == SECOND and is_row(events, event):
+            name = name_of(event, event.arguments["x"], "the row")
+            message = f"normalize along axis 1, its default: {name} is one row of a table and has 1 axis; write dim=-1"
+            yield Report(event, message)
+
+
+def is_row(events: Sequence[Event], event: Operation) -> bool:
+    """Whether x is `table[i]` and is multiplied, as a vector, with rows like those of the table."""
+    picked, output = made_by(event.arguments.get("x", NONE)), made(event)
+    table = picked.arguments.get("x") if isinstance(picked, Operation) and picked.name == "getitem" else None
+    if not isinstance(table, Tensor) or table.shape.rank != 2 or output is None:
+        return False
+    if not isinstance(picked, Operation) or not isinstance(picked.arguments.get("index"), Unknown | Int):
+        return False
+    for use in uses(events, output, -1):
+        rows = use.event.arguments.get("x")
+        if (
+            use.event.name == "matmul"
+            and isinstance(rows, Tensor)
+            and is_same(use.event.arguments.get("y"), use.operand)
+        ):
+            return rows.shape.rank == 2 and rows.shape.sizes[-1] == table.shape.sizes[-1] != table.shape.sizes[0]
+    return False

@@ -124,6 +124,8 @@ def axes_of(event: Operation) -> tuple[int, ...] | None:
         case Tuple(items=items):
             found = tuple(i.dim.value for i in items if isinstance(i, Int) and i.dim.value is not None)
             return found if found and len(found) == len(items) else None
+        case None if event.name in {"normalize", "cosine_similarity"}:
+            return (1,)
     return None
 
 

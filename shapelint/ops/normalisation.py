@@ -21,6 +21,11 @@ def along(x: Value, dim: Value = NONE) -> Shape:
     return shape
 
 
+def normalize(x: Value, dim: Value = ONCE) -> Shape:
+    """(…) -> (…), along axis 1 unless told otherwise."""
+    return along(x, dim)
+
+
 def _known(dim: Value) -> tuple[int, ...]:
     try:
         return integers(dim)
@@ -94,7 +99,9 @@ OPS: tuple[Op, ...] = (
     ),
     row("softmin", "torch.nn.functional.softmin(input, dim, _stacklevel, dtype)"),
     row("gumbel_softmax", "torch.nn.functional.gumbel_softmax(logits, tau, hard, eps, dim)"),
-    row("normalize", "torch.nn.functional.normalize(input, p, dim, eps, out)"),
+    Op(
+        "normalize", normalize, ("torch.nn.functional.normalize(input, p, dim, eps, out)",), Kind.NORMALISATION, "float"
+    ),
     row("standardize", "jax.nn.standardize(x, axis, mean, variance, epsilon, where)"),
     row("renorm", "torch.renorm(input, p, dim, maxnorm)"),
     row("logcumsumexp", "torch.logcumsumexp(input, dim)"),
