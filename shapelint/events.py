@@ -239,6 +239,7 @@ class Branch:
 
     site: Site  # the test; the statement where there is none
     way: int | None
+    may_change: bool = False  # a loop around binds what is tested anew in its rounds
     values: tuple[Value, ...] = ()
 
 

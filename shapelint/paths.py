@@ -50,6 +50,7 @@ class Fork:
     """Paths part at a test (at none in try and match): the nodes along each way."""
 
     site: Site
+    may_change: bool
     ways: list[list[Node]] = field(default_factory=list)
 
 
@@ -108,7 +109,7 @@ def outline(events: Sequence[Event], act_of: Callable[[Event], Act | None]) -> O
                 if any(fork.ways):
                     stack[-1][1].append(fork)
             case Branch(way=0):
-                fork = Fork(event.site, [[]])
+                fork = Fork(event.site, event.may_change, [[]])
                 stack.append((fork, fork.ways[0]))
             case Branch():
                 fork = stack.pop()[0]
@@ -236,6 +237,7 @@ class Walk:
 
     def part(self, fork: Fork, exits: Exits, where: Where, depth: int) -> None:
         text, holds = supposed(fork.site.text)
+        text = f"({text})" if text and fork.may_change else text  # LASTING matches it no more
         ends: list[States] = []
         for way, nodes in enumerate(fork.ways):
             entering = exits.end if not text else suppose(exits.end, (text, holds is (way == 0)))

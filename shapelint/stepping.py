@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shapelint.events import Call, Event, Site, ancestors
+from shapelint.events import Call, Event, Operation, Site, ancestors
 from shapelint.index import once_per_file
 from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States, Test, Walk, Where, nodes_in, outline
 from shapelint.record import record
+from shapelint.switched import is_without_gradients
 from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of
 from shapelint.values import Float, Int, Layer, Method, maker_of
 
@@ -122,7 +123,9 @@ def in_half(track: Tracker, act: Act) -> bool:
     if not track.roles.half or any(a.other is not None or a.kind in {"update", "unclear"} for a in track.acts):
         return False
     return any(True for _ in track.kinds("step")) and any(
-        id(event) in track.roles.half for event in ((maker, *ancestors(maker)) if maker is not None else ())
+        id(event) in track.roles.half and not is_without_gradients(event.regions)
+        for event in ((maker, *ancestors(maker)) if maker is not None else ())
+        if isinstance(event, Operation | Call)
     )
 
 

@@ -73,6 +73,10 @@ def key(value: Value, names: Names = NO_NAMES, depth: int = 0) -> Key:
             return kind, name, key(source, names, depth)
         case Item(of=event, index=index):
             return id(event), index
+        case Joined(options=ways) if depth <= 8:  # after `if scaler is None:` it is what it was, or None
+            found = {key(way, names, depth + 1) for way in ways if way != NONE}
+            if len(found) == 1:
+                return found.pop()
     given = names.get(id(maker))
     if given is None or maker_of(given) is maker or depth > 8:
         return id(maker)
@@ -155,10 +159,17 @@ def _roles(events: Sequence[Event]) -> Iterator[Roles]:
                 arguments.setdefault(name, set()).add(key(event.args[0]))
     if not MARKS & receivers.keys() and "step(x)" not in receivers and "unscale_(x)" not in receivers:
         return
-    scaling, none = receivers.get("scale(x)", set()), set[Key]()
-    scalers = scaling & (receivers.get("step(x)", none) | receivers.get("unscale_(x)", none))
+    none = set[Key]()
+    zeroed = receivers.get("zero_grad", none)
+    scalers = receivers.get("scale(x)", none) & (receivers.get("step(x)", none) | receivers.get("unscale_(x)", none))
+    for event in events_of(events, Call):
+        match event:
+            case Call(callee=Method(name="step", receiver=receiver), args=(optimizer,)):
+                is_updated = key(receiver) in receivers.get("update", none)
+                if is_updated and (is_optimizer_object(optimizer) or key(optimizer) in zeroed):
+                    scalers.add(key(receiver))
     found = Roles(
-        receivers.get("zero_grad", none) & (receivers.get("step", none) | receivers.get("step(x)", none) - scalers),
+        zeroed & (receivers.get("step", none) | receivers.get("step(x)", none) - scalers),
         scalers,
         receivers.get("get_last_lr", none) | receivers.get("get_lr", none),
     )
@@ -225,6 +236,8 @@ def act_of(event: Event, roles: Roles) -> Act | None:
 
 def _of_operation(event: Operation, roles: Roles) -> Act | None:
     if event.name == "backward":
+        if "gradient" in event.arguments and isinstance(maker_of(event.values[0]), Input):
+            return Act("managed", event, event.values[0])  # engine.backward(loss)
         return roles.backward(event, event.values[0])
     if event.name in {"optimizer", "grad_scaler"}:
         return Act("made", event, event.result)
@@ -261,6 +274,10 @@ def _of_method(event: Call, receiver: Value, name: str, roles: Roles) -> Act | N
             return Act("step", event, receiver)
         case "update", _ if roles.is_scaler(receiver):
             return Act("update", event, receiver)
+        case (("clamp_" | "clip_"), _) if gradient_behind(receiver) is not None:
+            return Act("read", event, receiver)
+        case (("zero_" | "fill_"), _) if gradient_behind(receiver) is not None:
+            return Act("cleared", event, receiver)
         case _, (_, value, *_) if name in LOGS and gradient_behind(value) is not None:
             return Act("read", event, value)
     if name in HARMLESS:

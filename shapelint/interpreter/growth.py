@@ -76,12 +76,25 @@ def accumulator(frame: Frame, target: cst.CSTNode) -> tuple[str, Instance | None
 def surviving(frame: Frame, name: str) -> Iterator[cst.CSTNode]:
     """The loops around, innermost first, that do not begin it anew in each round."""
     for loop in reversed(frame.loops):
-        known = frame.run.begun
-        if id(loop) not in known:
-            known[id(loop)] = frozenset(begun(loop))
-        if name in known[id(loop)] or name.partition(".")[0] in known[id(loop)]:
+        if begins(frame, loop, name):
             return
         yield loop
+
+
+def begins(frame: Frame, loop: cst.CSTNode, name: str) -> bool:
+    """Whether a loop binds a name, or what it is an attribute of, in its body."""
+    known = frame.run.begun
+    if id(loop) not in known:
+        known[id(loop)] = frozenset(begun(loop))
+    return name in known[id(loop)] or name.partition(".")[0] in known[id(loop)]
+
+
+def may_change(frame: Frame, test: cst.CSTNode) -> bool:
+    """Whether a loop around binds the name or the attribute that a test asks for: `if is_last:`."""
+    while isinstance(test, cst.UnaryOperation | cst.Comparison):
+        test = test.expression if isinstance(test, cst.UnaryOperation) else test.left
+    name, _ = accumulator(frame, test) if frame.loops else ("", None)
+    return bool(name) and any(begins(frame, loop, name) for loop in frame.loops)
 
 
 def begun(loop: cst.CSTNode) -> Iterator[str]:

@@ -95,7 +95,7 @@ def ends(frame: Frame, how: str, node: cst.CSTNode) -> None:
 
 def supposes(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
     """Go on where a test is `truth`."""
-    frame.tell(Branch(frame.site(test), 0 if truth else 1))
+    frame.tell(Branch(frame.site(test), 0 if truth else 1, growth.may_change(frame, test)))
     conditions.assume(frame, test, truth)
     if not frame.alive:
         ends(frame, "never", test)
