@@ -34,15 +34,15 @@ from shapelint.evidence import (
     is_misplaced,
     keeps_axes,
     least_ranks,
-    made_by,
     name_of,
     reductions_behind,
     shortened,
     works_by_label,
 )
 from shapelint.index import operations
-from shapelint.outer import used_elsewhere
-from shapelint.proposals import with_argument
+from shapelint.lineups import has_one
+from shapelint.outer import is_shared
+from shapelint.proposals import kept
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor, Unknown, Value
 
@@ -58,7 +58,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             for reduction in reductions:
                 source = next((v for v in operands if v is not reduced and is_source(v, reduction, ranks)), None)
                 if source is not None and not (by_label and library(reduction) is None):
-                    yield report(event, reduction, reduced, source, is_used_elsewhere(events, event, reduced))
+                    yield report(event, reduction, reduced, source, is_shared(events, event, reduced))
                     break
 
 
@@ -83,6 +83,8 @@ def is_source(value: Value, reduction: Operation, ranks: dict[object, int]) -> b
     shared = [v for v in elementwise_sources(reduced) if identity(v) in both and may_have_rank_of(v, reduced)]
     if not shared:
         return False
+    if isinstance(value, Tensor) and has_one(value):
+        return False  # a column: the two make a table of each other, on any square or none (SHP101)
     chain = (*elementwise_sources(reduced), *both.values())
     return is_misplaced(reduction, max((ranks.get(identity(v), 0) for v in chain), default=0))
 
@@ -98,13 +100,7 @@ def library(reduction: Operation) -> str | None:
     return reduced.library if isinstance(reduced, Tensor) else None
 
 
-def is_used_elsewhere(events: Sequence[Event], event: Operation, reduced: Value) -> bool:
-    """Whether something else takes the reduction, and would get one more axis with keepdim."""
-    steps = [step for value in elementwise_sources(reduced) if (step := made_by(value)) is not None]
-    return bool(used_elsewhere(events, steps, [*steps, event]))
-
-
-def report(event: Operation, reduction: Operation, reduced: Value, source: Value, is_shared: bool) -> Report:
+def report(event: Operation, reduction: Operation, reduced: Value, source: Value, shared: bool) -> Report:
     row, table = name_of(event, reduced, "the reduction"), name_of(event, source, "its source")
     known = f" {source.shape}" if isinstance(source, Tensor) and source.shape.rank is not None else ""
     keep = "keepdim=True" if library(reduction) == "torch" else "keepdims=True"
@@ -116,12 +112,7 @@ def report(event: Operation, reduction: Operation, reduced: Value, source: Value
         f"square, and wrong there; keep the axis with {keep}",
         (Clue(f"`{text}` drops its axis", reduction.site),),
         event.site,
-        fix=with_argument(reduction.site, keep) if can_keep(reduction) else (),
+        fix=kept(reduction, keep),
         fix_message=f"Keep the axis: {keep}",
-        fix_is_safe=not is_shared,
+        fix_is_safe=not shared,
     )
-
-
-def can_keep(reduction: Operation) -> bool:
-    """Whether the call takes keepdim and does not say it already."""
-    return "keepdim" not in reduction.explicit and not reduction.callee.startswith("einops")

@@ -9,9 +9,9 @@ from itertools import dropwhile
 
 from shapelint.dims import ONE
 from shapelint.events import Event, Kind, Operation, sources
-from shapelint.evidence import PLACE_KEEPING, axes_of, made_by
+from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.shapes import broadcast, line_up
-from shapelint.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple
+from shapelint.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple, Value
 
 STRETCHING = frozenset({"expand", "expand_as", "repeat", "tile"})
 SHAPE_KEEPING = frozenset({Kind.CAST, Kind.AUTOGRAD})
@@ -228,6 +228,12 @@ def _is_outer(base: Operation, axis: int, names: Collection[str]) -> bool:
     if keeps is None:  # x.unsqueeze(1) - y.unsqueeze(0): of numbers, or of vectors?
         return not OF_VECTORS.isdisjoint(names) or (is_square and not all(map(_looks_flat, pair)))
     return keeps
+
+
+def is_shared(events: Iterable[Event], event: Operation, operand: Value) -> bool:
+    """Whether something beside `event` takes an operand, or what it is made of element by element."""
+    steps = [step for value in elementwise_sources(operand) if (step := made_by(value)) is not None]
+    return bool(used_elsewhere(events, steps, [*steps, event]))
 
 
 def taken_over(events: Iterable[Event], event: Operation) -> Operation | None:

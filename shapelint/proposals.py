@@ -33,6 +33,13 @@ def with_argument(site: Site, argument: str) -> tuple[Replacement, ...]:
     return (Replacement(site, f"{code.rstrip()[:-1]}{argument})"),)
 
 
+def kept(reduction: Operation, keep: str) -> tuple[Replacement, ...]:
+    """A reduction with keepdim=True; nothing where the call does not take it, or says it already."""
+    if "keepdim" in reduction.explicit or reduction.callee.startswith("einops"):
+        return ()
+    return with_argument(reduction.site, keep)
+
+
 def sites_of(event: Operation, operands: Iterable[Value]) -> tuple[Site, ...]:
     """Where operands stand, those that are arguments of their own."""
     named = [(value, event.sites[name]) for name, value in event.arguments.items() if name in event.sites]

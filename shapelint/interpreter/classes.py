@@ -123,9 +123,10 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
         if not is_part(before):
             scope = (cls.name, id(cls))
             unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
-            dtype = before.dtype if isinstance(before, Tensor) and before.dtype in NARROW else None
-            instance.attributes[name] = replace(unknown, dtype=dtype)  # a narrow dtype was chosen on purpose
-    empty_filled(instance, frame.module)
+            instance.attributes[name] = unknown
+            if isinstance(before, Tensor) and before.dtype in NARROW:  # chosen on purpose, so it is kept
+                shape = Tensor().shape
+                instance.attributes[name] = Tensor(shape, before.dtype, before.library, before.graph, unknown.made_by)
     return instance
 
 
@@ -153,6 +154,8 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
     if not isinstance(receiver, Instance):
         return None
     match method.name, arguments.args:
+        case "apply", (_, *_) if is_flax(receiver.cls) and not arguments.kwargs.keys() & {"mutable", "method"}:
+            return applied(frame, receiver, arguments, node)
         case (("to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_"), _):
             calls.note_mode(frame, receiver, method.name, arguments, node)
             return receiver
@@ -178,6 +181,22 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
         case (("__init__" | "save_hyperparameters"), _):
             return NONE
     return None
+
+
+def is_flax(cls: Class) -> bool:
+    return cls.is_a("flax.linen.Module")
+
+
+def applied(frame: Frame, module: Instance, arguments: Arguments, node: cst.Call) -> Value | None:
+    """`module.apply(params, x)` of flax is `module(x)`."""
+    from shapelint.interpreter.functions import call_function
+
+    call = module.cls.lookup("__call__")
+    if not isinstance(call, Function):
+        return None
+    kwargs = {name: value for name, value in arguments.kwargs.items() if name != "rngs"}
+    own = replace(arguments, args=arguments.args[1:], arg_nodes=arguments.arg_nodes[1:], kwargs=kwargs)
+    return call_function(frame, call, own.after(module, None), node)
 
 
 def is_module(value: Value) -> bool:

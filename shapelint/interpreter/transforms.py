@@ -46,6 +46,10 @@ TRANSPARENT = frozenset(
         "functools.cache",
         "functools.wraps",
         "equinox.filter_jit",
+        "flax.linen.compact",
+        "flax.linen.jit",
+        "flax.linen.nowrap",
+        "flax.linen.remat",
         "torch.no_grad",
         "torch.autograd.no_grad",
         "torch.inference_mode",
@@ -81,11 +85,14 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
         if arguments.kwargs and name not in REGIONS:  # a decorator with options: jaxtyped(typechecker=beartype)
             return Partial(Library(name), (), tuple(arguments.kwargs.items()))
         return Library(name)
-    if name in SWITCHES and arguments.args and arguments.args[0] in (TRUE, FALSE):
+    if name in SWITCHES:
         from shapelint.interpreter import calls
 
-        calls.opaque(frame, Library(name), arguments, node)
-        return Library("torch.enable_grad" if arguments.args[0] == TRUE else "torch.no_grad")
+        known = calls.opaque(frame, Library(name), arguments, node)
+        mode = arguments.kwargs.get("mode", arguments.args[0] if arguments.args else None)
+        if mode in (TRUE, FALSE):
+            return Library("torch.enable_grad" if mode == TRUE else "torch.no_grad")
+        return known
     container = CONTAINERS.get(name)
     return container(frame, arguments, node) if container is not None else None
 
