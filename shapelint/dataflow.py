@@ -252,6 +252,8 @@ class Flow:
         if event.name in SIZES or (effect_of(event) is GraphEffect.CONSTANT and not rebuilds(event)):
             return LOOSE
         operands = self.any_of(event.values) | self.hold(event.layer)
+        if is_array_of_numpy(event):
+            return Hold(cuts=operands.cuts)
         if cuts(event) or rebuilds(event) or is_flat(event):
             return Hold(cuts=(Cut(event, operands.live),)) if operands.live else operands
         if event.layer is not None and event.layer.name in WEIGHTED_LAYERS:
@@ -272,8 +274,8 @@ class Flow:
         match event.callee:
             case Method(name=name) if name in SIZES:
                 return LOOSE
-            case Function() if self.doubts is not None and event.result == UNKNOWN and maker_of(event.result) is None:
-                return LOOSE  # not evaluated
+            case Function() if event.result == UNKNOWN and maker_of(event.result) is None:  # it was not evaluated
+                return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
             case Function():
                 result = self.hold(event.result)
                 return Hold(cuts=result.cuts) if result.cuts else result | given
@@ -346,6 +348,12 @@ def is_flat(event: Operation) -> bool:
         return True
     dtype = parse(event.result.dtype) if isinstance(event.result, Tensor) else None
     return dtype is not None and dtype.category in COUNTING
+
+
+def is_array_of_numpy(event: Operation) -> bool:
+    """NumPy knows no gradients: nothing is lost in it that was not lost before."""
+    library = event.result.library if isinstance(event.result, Tensor) else None
+    return event.callee.startswith("numpy.") or (library == "numpy" and not cuts(event))
 
 
 @lru_cache(maxsize=4096)

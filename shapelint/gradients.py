@@ -22,8 +22,12 @@ from shapelint.values import NONE, TRUE, Layer, Method, Tuple, Union, Value, mak
 
 
 def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
-    """Values that are losses, with the event that says so and whether gradients certainly start there."""
-    for event in events:
+    """Values that are losses, with the event that says so and whether gradients certainly start there.
+
+    What a script returns to itself from its own data does not count: the function is looked at on its own.
+    """
+    for step in steps(events):
+        event = step.event
         match event:
             case Operation(name="backward"):
                 yield event.values[0], event, True
@@ -33,6 +37,8 @@ def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
                 yield loss, event, True
             case Operation(name="grad", callee="torch.autograd.grad", arguments={"outputs": loss}):
                 yield loss, event, True
+            case Returned() if step.stack and step.stack[0].at_call:
+                continue
             case Returned(value=Tuple(items=items)):
                 yield from ((item, event, False) for item in items)
             case Returned(value=value):

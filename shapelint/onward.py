@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
-from shapelint.events import Call, Event, Input, Operation, Region, Returned, ancestors, sources
+from shapelint.events import Call, Event, Input, Kind, Operation, Region, Returned, ancestors, sources
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.registration import WEIGHTED_LAYERS, steps
 from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients, optimized, parts_of, switched_off
-from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value
+from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value, maker_of
 
 MOST_SEEN = 400
 ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
@@ -92,15 +92,23 @@ def ends_before(flow: Flow, place: Operation | Call, off: Mapping[int, Region]) 
     for event in queue:
         if id(event) in off:
             yield from (cut for cut in flow.of(event).cuts if isinstance(cut.event, Region))
-        elif isinstance(event, Operation) and is_flat(event):
-            live = flow.any_of(event.values).live
-            if live:
-                yield Cut(event, live)
+        elif isinstance(event, Operation) and is_flat(event) and (live := flow.any_of(event.values).live):
+            yield Cut(event, live)
         elif len(seen) < MOST_SEEN and not (isinstance(event, Operation) and (cuts(event) or is_layer(event))):
-            for earlier in sources(event):
+            for earlier in behind(event):
                 if id(earlier) not in seen:
                     seen.add(id(earlier))
                     queue.append(earlier)
+
+
+def behind(event: Event) -> Iterator[Event]:
+    """What made the values that an event works on. An index only picks: that it has no gradient is meant."""
+    if isinstance(event, Operation) and event.kind is Kind.INDEXING and event.name != "setitem":
+        maker = maker_of(event.values[0])
+        if maker is not None:
+            yield maker
+    else:
+        yield from sources(event)
 
 
 def is_layer(event: Operation) -> bool:
@@ -132,7 +140,7 @@ def left_off(events: Sequence[Event]) -> Iterator[Call]:
     calls = [
         call for call in events_of(events, Call) if isinstance(call.callee, Library) and call.callee.name in SWITCHES
     ]
-    if not calls or any(FALSE not in call.args for call in calls):
+    if not calls or any(FALSE not in (*call.args, *dict(call.kwargs).values()) for call in calls):
         return
     contexts = {id(region.site.node) for region in events_of(events, Region)}
     if trains(events):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import Flow, flow_of
+from shapelint.dataflow import LINEAR, Flow, cuts
 from shapelint.events import (
     Call,
     Carried,
@@ -18,20 +18,31 @@ from shapelint.events import (
     Operation,
     Stored,
     Written,
-    sources,
 )
-from shapelint.gradients import losses
-from shapelint.index import events_of, once_per_file, places_of
+from shapelint.index import events_of, once_per_file, operations, places_of
+from shapelint.reached import (
+    Reached,
+    attached_behind,
+    attached_part,
+    hangs_on,
+    makers,
+    operand_makers,
+    reached_by_losses,
+    trusting,
+)
 from shapelint.record import record
 from shapelint.registration import is_module
 from shapelint.spans import Span, around, spans_of, starts
-from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients, source_of
-from shapelint.values import Dict, Function, Instance, Library, Many, Method, Tuple, Union, Unknown, Value, maker_of
-
-MOST_REACHED = 20_000
-OF_MODULES = frozenset(
-    {"parameters", "named_parameters", "eval", "train", "zero_grad", "state_dict", "load_state_dict"}
+from shapelint.switched import SWITCHES, is_without_gradients, source_of
+from shapelint.values import (
+    TRUE,
+    Instance,
+    Library,
+    Method,
+    Unknown,
 )
+
+MOST_BEHIND = 300
 
 
 @record(eq=False)
@@ -42,97 +53,6 @@ class Kept:
     name: str
     how: str
     source: Event | None = None  # what computed the value
-
-
-@record(eq=False)
-class Reached:
-    """What the losses of a file are computed from: the events, and what came to them in lists and dicts."""
-
-    events: frozenset[int]
-    pooled: frozenset[int]
-    items: frozenset[tuple[int, str]]  # parts of what calls give, by place and name: they come again in each round
-    attributes: frozenset[str]  # of objects
-
-
-def makers(value: Value | None) -> Iterator[Event]:
-    """What made a value, or the parts of it."""
-    match value:
-        case Tuple(items=items) | Union(options=items):
-            for item in items:
-                yield from makers(item)
-        case Many(item=item):
-            yield from makers(item)
-        case Dict(items=pairs, other=other):
-            for _, item in pairs:
-                yield from makers(item)
-            yield from makers(other)
-        case None:
-            return
-    maker = maker_of(value)
-    if isinstance(maker, Item):
-        yield maker.of
-    elif isinstance(maker, Joined):
-        yield maker
-        for option in maker.options:
-            yield from makers(option) if maker_of(option) is not maker else ()
-    elif maker is not None:
-        yield maker
-
-
-@once_per_file
-def _reached(events: Sequence[Event]) -> Iterator[Reached]:
-    flow = flow_of(events)
-    queue = [maker for value, _, is_certain in losses(events) if is_certain for maker in makers(value)]
-    seen = {id(event) for event in queue}
-    pooled: set[int] = set()
-    attributes: set[str] = set()
-    items: set[tuple[int, str]] = set()
-    for event in queue:
-        if isinstance(event, Input) and event.kind == "item":
-            items.add((id(event.site.node), event.name))
-        if isinstance(event, Input) and event.kind == "attribute":
-            attributes.add(event.name)
-        for value in (*given(event), *flow.stored(event)):
-            found = list(makers(value))
-            if isinstance(value, Tuple | Many | Dict):
-                pooled.update(map(id, found))
-            for maker in (*found, *(sources(event) if isinstance(event, Item) else ())):
-                if id(maker) not in seen and len(seen) < MOST_REACHED:
-                    seen.add(id(maker))
-                    queue.append(maker)
-    yield Reached(frozenset(seen), frozenset(pooled), frozenset(items), frozenset(attributes))
-
-
-def holders(value: Value | None) -> Iterator[Event]:
-    """What made a value, or the record that it is taken from: output["loss"]."""
-    for maker in makers(value):
-        yield maker
-        if isinstance(maker, Input) and maker.kind == "item":
-            yield from holders(maker.source)
-
-
-def trusting(events: Sequence[Event], reached: Reached) -> Flow:
-    """The data flow in which an unknown callee is attached only if it is a module, or a loss hangs on what it gave."""
-    modules = frozenset(
-        source_of(call.callee.receiver)
-        for call in events_of(events, Call)
-        if isinstance(call.callee, Method) and call.callee.name in OF_MODULES
-    )
-    frozen = handled(events)
-
-    direct = {id(maker) for value, _, is_certain in losses(events) if is_certain for maker in holders(value)}
-
-    def is_doubtful(call: Call | Input) -> bool:
-        if isinstance(call, Input):
-            made = maker_of(call.source) if call.source is not None else None
-            is_part = (id(call.site.node), call.name) in reached.items
-            return not is_part and not (isinstance(made, Call) and is_among(source_of(made.callee), modules))
-        if id(call) in direct or (id(call) in reached.events and not isinstance(call.callee, Method)):
-            return False
-        source = source_of(call.callee)
-        return not is_among(source, modules) or is_among(source, frozen)
-
-    return Flow(events, doubts=is_doubtful)
 
 
 @once_per_file
@@ -150,7 +70,7 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
     backward = starts(events)
     if not (backward or evaluations(events)) or not (grown or carried or places_of(events, Stored)):
         return
-    spans, reached = spans_of(events), _reached(events)[0]
+    spans, reached = spans_of(events), reached_by_losses(events)[0]
     flow = trusting(events, reached)
     for place in grown:
         event = events[place]
@@ -165,24 +85,27 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
             yield Kept(event, event.name, "grows", value)
         elif is_evaluation(events, flow, event, outer, backward):
             yield Kept(event, event.name, "evaluation", value)
+    summed = {id(event.site.node) for event in summed_up(events)} if carried else set()
     for place in carried if backward else ():
         event = events[place]
         assert isinstance(event, Carried)
         loop = next((span for span in around(spans, place) if isinstance(span.event, Loop)), None)
         if loop is not None and loop.holds(backward):
             maker = carries(flow, event)
-            if maker is not None:
-                yield Kept(maker, event.name, "carried", maker)
+            if maker is not None and id(maker.site.node) not in summed:
+                yield Kept(maker.of if isinstance(maker, Item) else maker, event.name, "carried")
     yield from states(events, flow)
     yield from reported(events, flow, spans, backward)
 
 
-def attached_part(flow: Flow, value: Value) -> Event | None:
-    """What made the attached tensor that a value is or holds."""
-    for maker in makers(value):
-        if isinstance(maker, Operation | Call | Joined) and flow.of(maker).live:
-            return maker
-    return None
+def summed_up(events: Sequence[Event]) -> Iterator[Event]:
+    """The sums that are back-propagated as they are: gradients of several batches are accumulated on purpose."""
+    for event in operations(events, {"backward"}):
+        queue = list(makers(event.values[0])) if event.arguments.get("retain_graph") != TRUE else []
+        for maker in queue:
+            if isinstance(maker, Joined) or (isinstance(maker, Operation) and maker.name in LINEAR):
+                yield maker
+                queue.extend(earlier for earlier in operand_makers(maker) if len(queue) < MOST_BEHIND)
 
 
 def is_used(event: Grown, reached: Reached, events: Sequence[Event], place: int) -> bool:
@@ -261,43 +184,15 @@ def is_called_without_gradients(events: Sequence[Event], entered: Loop | Entered
 def carries(flow: Flow, event: Carried) -> Event | None:
     """What computes the value of this round from that of the round before, without leaving the graph."""
     before = {id(maker) for maker in makers(event.before)}
-    if not before:
-        return None
-    for maker in makers(event.after):
-        if id(maker) not in before and not isinstance(maker, Joined) and hangs_on(flow, maker, before):
+    after = list(makers(event.after))
+    if not before or any(isinstance(maker, Operation) and cuts(maker) for maker in after):
+        return None  # on one of the paths it is detached: before each backward(), as a rule
+    for maker in after:
+        if id(maker) in before or isinstance(maker, Joined) or not flow.of(maker).live:
+            continue
+        if hangs_on(flow, maker, before):
             return maker
     return None
-
-
-def hangs_on(flow: Flow, event: Event, before: set[int]) -> bool:
-    """Whether a gradient flows from an event to one of others."""
-    queue, seen = [event], {id(event)}
-    for current in queue:
-        if isinstance(current, Operation | Call | Joined | Item) and not flow.of(current).live:
-            continue
-        for earlier in operand_makers(current):
-            if id(earlier) in before and not isinstance(current, Joined):
-                return isinstance(earlier, Input) or bool(flow.of(earlier).live) or not isinstance(earlier, Operation)
-            if id(earlier) not in before and id(earlier) not in seen and len(seen) < 300:
-                seen.add(id(earlier))
-                queue.append(earlier)
-    return False
-
-
-def operand_makers(event: Event) -> Iterator[Event]:
-    for value in given(event):
-        yield from makers(value)
-    if isinstance(event, Item):
-        yield event.of
-
-
-def given(event: Event) -> tuple[Value, ...]:
-    """What an event works on; of a call not the callable itself, but the object whose method it is, and the result."""
-    if not isinstance(event, Call):
-        return event.values
-    receiver = (event.callee.receiver,) if isinstance(event.callee, Method) else ()
-    result = (event.result,) if isinstance(event.callee, Function) else ()
-    return (*event.args, *(value for _, value in event.kwargs), *receiver, *result)
 
 
 def states(events: Sequence[Event], flow: Flow) -> Iterator[Kept]:
@@ -352,25 +247,15 @@ def has_other_stores(events: Sequence[Event], owner: Instance, attribute: str) -
 def feeds_itself(flow: Flow, stored: Stored) -> Event | None:
     """What computes the new value of an attribute from the old one, without leaving the graph."""
     for maker in makers(stored.value):
-        if not flow.of(maker).live:
-            continue
-        queue, seen = [maker], {id(maker)}
-        for current in queue:
-            if isinstance(current, Input):
-                if is_attribute(current, stored):
-                    return maker
-                continue
-            if isinstance(current, Operation | Call) and not flow.of(current).live:
-                continue
-            for earlier in operand_makers(current):
-                if id(earlier) not in seen and len(seen) < 300:
-                    seen.add(id(earlier))
-                    queue.append(earlier)
+        if flow.of(maker).live and any(is_attribute(earlier, stored) for earlier in attached_behind(flow, maker)):
+            return maker
     return None
 
 
-def is_attribute(event: Input, stored: Stored) -> bool:
+def is_attribute(event: Event, stored: Stored) -> bool:
     """Whether a value is read from the attribute that is stored."""
+    if not isinstance(event, Input):
+        return False
     source = event.source
     is_own = isinstance(source, Instance) and source.cls is stored.owner.cls
     return event.kind == "attribute" and event.name == stored.attribute and is_own

@@ -6,7 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.events import Call, Event, Input, Operation, Region, ancestors
 from shapelint.index import events_of, once_per_file, operations, places_of
-from shapelint.values import FALSE, Dict, Instance, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
+from shapelint.values import (
+    FALSE,
+    UNKNOWN,
+    Dict,
+    Instance,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+)
 
 NO_GRAD = frozenset({"no_grad", "inference_mode"})
 SWITCHES = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
@@ -138,13 +153,27 @@ def handled(events: Sequence[Event]) -> frozenset[object]:
 
 @once_per_file
 def _optimized(events: Sequence[Event]) -> Iterator[frozenset[object]]:
-    makers = [
-        maker
-        for event in operations(events, {"optimizer"})
-        for value in listed(event.arguments.get("params"))
-        if (maker := maker_of(value)) is not None
-    ]
-    yield frozenset(part for maker in makers for module in modules_behind(maker) for part in parts_of(module))
+    modules = (module for place in places_of(events, "optimizer") for module in given_to(events, place))
+    yield frozenset(part for module in modules for part in parts_of(module))
+
+
+def given_to(events: Sequence[Event], place: int) -> Iterator[Value]:
+    """The modules whose parameters the optimizer that is made at a place is given, all of them."""
+    event = events[place]
+    params = event.arguments.get("params") if isinstance(event, Operation) else None
+    if params == Many(UNKNOWN, kind="list"):  # list(a.parameters()) + list(b.parameters())
+        while place and isinstance(call := events[place - 1], Call):
+            if isinstance(call.callee, Method) and call.callee.name in OF_PARAMETERS:
+                yield call.callee.receiver
+            place -= 1
+    for value in listed(params):
+        maker = maker_of(value)
+        if maker is not None and not any(is_filter(earlier) for earlier in (maker, *ancestors(maker, 50))):
+            yield from modules_behind(maker)
+
+
+def is_filter(event: Event) -> bool:
+    return isinstance(event, Call) and event.callee == Library("builtins.filter")
 
 
 def listed(value: Value | None) -> Iterator[Value]:

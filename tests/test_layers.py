@@ -35,7 +35,8 @@ ORDER = (
     {"proposals"},
     {"dataflow"},
     {"gradients"},
-    {"onward", "retained", "traced"},
+    {"reached", "traced"},
+    {"onward", "retained"},
     {"training"},
     {"stepping", "exhausted"},
     {"optimized"},
@@ -52,8 +53,10 @@ ORDER = (
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
-    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor", "uses", "batches", "directions",
-    "switched", "onward", "retained", "traced", "precision", "narrow", "squares", "updates", "wrapping", "sums",
+    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor",
+    "uses", "batches", "directions",
+    "switched", "onward", "retained", "reached", "spans", "traced",
+    "precision", "narrow", "squares", "updates", "wrapping", "sums",
     "paths", "rounds", "training", "stepping", "exhausted", "optimized",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES

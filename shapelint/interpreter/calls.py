@@ -141,8 +141,17 @@ ARRAY_METHODS = frozenset(
         "type_as",
         "zero_",
         "square",
+        "round",
+        "floor",
+        "ceil",
+        "trunc",
+        "sign",
+        "histc",
+        "bincount",
+        "multinomial",
     ]
 )
+WHOLE = frozenset(f"torch.{n}" for n in ("long", "int64", "int", "int32", "short", "int16", "int8", "uint8", "bool"))
 MODES = frozenset({"eval", "train", "requires_grad_", "load_state_dict"})
 LIKE_RECEIVER = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "eval", "train", "type"})
 
@@ -357,11 +366,14 @@ def call_unknown_method(
         if not arguments.args:
             return attributes.shape_value(tensor)
         return subscripts.of_shape(frame, tensor, receiver_node, arguments.args[0])  # type: ignore[arg-type]
-    if name in LIKE_RECEIVER:
+    counts = name in {"to", "type"} and any(isinstance(v, Library) and v.name in WHOLE for v in arguments.args)
+    if name in LIKE_RECEIVER and not counts:
         dtype = casting.asked(name, receiver.dtype, arguments)
         result = Unknown(receiver.dim, receiver.graph, dtype=dtype)
         return opaque(frame, Method(receiver, name), arguments, node, result)
-    is_array = name in ARRAY_METHODS or (receiver.dtype is not None and lookup(f"torch.Tensor.{name}") is not None)
+    is_array = (
+        counts or name in ARRAY_METHODS or (receiver.dtype is not None and lookup(f"torch.Tensor.{name}") is not None)
+    )
     if is_array and receiver_node is not None:
         tensor = attributes.as_tensor(frame, receiver, receiver_node)
         return call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
