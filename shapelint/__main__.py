@@ -24,6 +24,7 @@ other commands (lint a file or directory of that name as ./rules):
   shapelint rules          list the rules
   shapelint explain CODE   what a rule reports, why it matters, and examples
   shapelint probe MODULE   call annotated functions with sizes that are all different
+  shapelint budget FILE    bytes, parameters and work of a module; --help for more
   shapelint shapes FILE    the file with the shape of every binding beside it; --help for more
 
 exit status: 0 nothing found, 1 problems found, 2 some file or the configuration could not be read;
@@ -106,6 +107,10 @@ def _command(arguments: list[str]) -> int:
             return _rules()
         case ["explain", *codes]:
             return _explain(codes)
+        case ["budget", *rest]:
+            from shapelint.budget.command import main as budget
+
+            return budget(rest)
         case ["probe", *rest]:
             from shapelint.runtime.probing import main as probe
 

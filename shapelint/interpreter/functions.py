@@ -57,7 +57,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     before = states.state(places)
     signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions, frame.autocast, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
-    if signature in run.memo:
+    if signature in run.memo and not run.is_exact:
         known, made_from, changed, after = run.memo[signature]
         forget(frame, function, arguments, changed)
         states.leave(frame, places, before, after, node)
@@ -71,7 +71,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
             frame.tell(event)
             return originate(known, event)  # alike, but computed from other values
         del run.memo[signature]  # two unknown values are not of one size
-    blocked = id(function.node) in run.stack or len(run.stack) >= MOST_DEPTH or run.credit <= 0
+    most = MOST_DEPTH * (4 if run.is_exact else 1)
+    blocked = id(function.node) in run.stack or len(run.stack) >= most or run.credit <= 0
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
