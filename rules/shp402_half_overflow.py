@@ -60,10 +60,11 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 if number is not None and math.isinf(FLOAT16.stored(number)) and not math.isinf(number):
                     yield from overflow(event, name, number)
     for square, total in summed_squares(events):
+        name = name_of(square, square.values[0], "The tensor")
         yield Report(
             total,
-            f"{name_of(square, square.values[0], 'the input')} is float16: the square of anything above 255.9 is more "
-            f"than {FLOAT16.largest:,.0f} and becomes inf. Square and add up in float32: x.float().pow(2)",
+            f"{name} is float16: the square of anything above 255.9 is more than {FLOAT16.largest:,.0f} and becomes "
+            "inf. Convert to float32 before squaring, and back afterwards",
         )
 
 
@@ -84,7 +85,7 @@ def overflow(event: Operation, name: str, number: float) -> Iterator[Report]:
     yield Report(
         event,
         f"{subject} holds at most {FLOAT16.largest:,.0f}: {effect}. "
-        "Use torch.finfo(x.dtype).min or .max, or a float32 tensor",
+        f"Use {finfo(event, array, number)}, or a float32 tensor",
         severity=Severity.ERROR if raises else Severity.WARNING,
         fix=own_limit(event, name, array, number),
         fix_message="take the limit of the tensor's own dtype",
@@ -92,11 +93,17 @@ def overflow(event: Operation, name: str, number: float) -> Iterator[Report]:
     )
 
 
+def finfo(event: Operation, array: Value | None, number: float) -> str:
+    """The limit of the tensor's own dtype, in the author's words where the tensor has a name."""
+    text = event.name_of(array, "") if array is not None else ""
+    owner = text if text.replace(".", "").isidentifier() else "x"
+    library = "torch" if is_possibly(event, "torch") else "np"
+    return f"{library}.finfo({owner}.dtype).{'min' if number < 0 else 'max'}"
+
+
 def own_limit(event: Operation, name: str, array: Value | None, number: float) -> tuple[Replacement, ...]:
     """`torch.finfo(scores.dtype).min` in the place of the number, where the tensor has a name."""
-    text = event.name_of(array, "") if array is not None else ""
-    site = event.sites.get(name)
+    limit, site = finfo(event, array, number), event.sites.get(name)
     is_number = isinstance(event.arguments[name], Float | Int)
-    if not text.replace(".", "").isidentifier() or site is None or not is_number or not is_possibly(event, "torch"):
-        return ()
-    return (Replacement(site, f"torch.finfo({text}.dtype).{'min' if number < 0 else 'max'}"),)
+    is_named = array is not None and f"({event.name_of(array, 'x')}.dtype)" in limit and limit.startswith("torch")
+    return (Replacement(site, limit),) if site is not None and is_number and is_named else ()

@@ -48,10 +48,10 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             "float32 and compute in half with torch.autocast",
         )
     for update in updates(events):
-        share = f"{spelled(abs(update.share))} of the difference" if update.share is not None else "a small part"
+        share = f"{spelled(abs(update.share))} of a difference" if update.share is not None else "a small part of one"
         yield Report(
             update.event,
-            f"{name_of(update.event, update.state, 'This state')} is kept in {update.format.name} and changes by "
+            f"{name_of(update.event, update.state, 'This state')} is kept in {update.format.name} and is moved by "
             f"{share} at a time: {lost(update.format)}. Keep it in float32",
         )
 

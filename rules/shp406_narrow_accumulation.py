@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
 from shapelint.evidence import name_of
+from shapelint.narrow import arrays
 from shapelint.precision import FLOAT16
 from shapelint.rule import Report
 from shapelint.sums import accumulated, counters, counts, in_numpy, positions
@@ -36,13 +37,13 @@ from shapelint.wrapping import wraps
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, effect in in_numpy(events):
-        name = name_of(event, event.values[0], "the array")
+        name = name_of(event, next(arrays(event)), "The array")
         remedy = "Convert to float32 first" if event.name in {"norm", "einsum"} else "Pass dtype=np.float32"
         yield Report(event, f"{name} is float16, and NumPy keeps to it: {effect}. {remedy}")
     for event in counts(events):
         yield Report(
             event,
-            f"{name_of(event, event.values[0], 'the tensor')} is float16, and so is its sum: above {FLOAT16.exact:,} "
+            f"{name_of(event, event.values[0], 'The tensor')} is float16, and so is its sum: above {FLOAT16.exact:,} "
             f"not every integer exists, and beyond {FLOAT16.largest:,.0f} it is inf. Pass dtype=torch.float32",
         )
     for event, format in accumulated(events):
@@ -65,6 +66,6 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, example in wraps(events):
         yield Report(
             event,
-            f"{name_of(event, event.values[0], 'this')} is uint8, which holds 0 to 255 and wraps around: {example}. "
+            f"{name_of(event, event.values[0], 'This')} is uint8, which holds 0 to 255 and wraps around: {example}. "
             "Convert to a signed or floating dtype before, not after",
         )

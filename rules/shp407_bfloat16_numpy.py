@@ -43,7 +43,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             continue
         yield Report(
             event,
-            f"{name_of(event, array, 'this tensor')} is bfloat16, which NumPy does not have: this raises. "
+            f"{name_of(event, array, 'This tensor')} is bfloat16, which NumPy does not have: this raises. "
             "Call .float() first",
             fix=upcast(event),
             fix_message="convert to float32 first",

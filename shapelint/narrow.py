@@ -108,10 +108,13 @@ def source_of(value: Value | None) -> Operation | None:
 
 
 def text_of(event: Operation, name: str, number: float) -> str:
-    """A constant as it is written, if that is short: `-1e9`, `torch.finfo(torch.float32).min`."""
+    """A constant as it is written, with its value where it has a name: `-1e9`, `self.eps` (1e-8)."""
     site = event.sites.get(name)
     text = site.text if site is not None else ""
-    return f"`{text}`" if 0 < len(text) <= 40 else spelled(number)
+    if not 0 < len(text) <= 40:
+        return spelled(number)
+    is_literal = not any(letter.isalpha() for letter in text.replace("e", ""))
+    return f"`{text}`" if is_literal else f"`{text}` ({spelled(number)})"
 
 
 def spelled(number: float) -> str:

@@ -13,7 +13,7 @@ from shapelint.values import Int, Tensor, Value, same_value
 
 BYTE = "uint8"
 PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy"})
-ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "diff", "add"})
+ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "einsum", "diff", "add"})
 
 
 def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
@@ -38,6 +38,8 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
         case "diff" if not zero_or_one(left):
             return "10 - 20 is 246"
         case "matmul" | "dot" if dtype_of(left) == dtype_of(right) == BYTE:
+            return "a sum of 256 ones is 0"
+        case "einsum" if len(event.operands) > 1:
             return "a sum of 256 ones is 0"
         case "pow" | "square" | "mul" if is_square(event) or event.name == "pow":
             return None if zero_or_one(left) or (constant(right) or 2) < 2 else "20 squared is 144"

@@ -12,6 +12,7 @@ from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.states import changed_later, empty_filled, is_part
+from shapelint.ops.op import unknown_shape
 from shapelint.precision import NARROW
 from shapelint.scopes import Scope
 from shapelint.values import (
@@ -125,8 +126,10 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
             unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
             instance.attributes[name] = unknown
             if isinstance(before, Tensor) and before.dtype in NARROW:  # chosen on purpose, so it is kept
-                shape = Tensor().shape
-                instance.attributes[name] = Tensor(shape, before.dtype, before.library, before.graph, unknown.made_by)
+                instance.attributes[name] = Tensor(
+                    unknown_shape(), before.dtype, before.library, before.graph, unknown.made_by
+                )
+    empty_filled(instance, frame.module)
     return instance
 
 
