@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import libcst as cst
 
 from shapelint.comments import Claim, claim
-from shapelint.dims import Dim, Origin, Truth, as_dim, compare, divide, meant_different
+from shapelint.dims import Dim, Origin, Truth, as_dim, axis, compare, divide, meant_different
 from shapelint.events import Claimed
 from shapelint.interpreter.frame import Frame
 from shapelint.scopes import compare_numbers
@@ -55,10 +55,10 @@ def _bound(frame: Frame, statement: cst.BaseSmallStatement) -> Iterator[tuple[st
                     yield part.value, frame.known(frame.scope.names.get(part.value, UNKNOWN))
 
 
-def _meaning(frame: Frame, axis: str) -> Value:
+def _meaning(frame: Frame, text: str) -> Value:
     """What the words for an axis stand for in this function; unknown unless they are a size of it."""
     try:
-        return _evaluated(frame, ast.parse(axis, mode="eval").body)
+        return _evaluated(frame, ast.parse(text, mode="eval").body)
     except SyntaxError:
         return UNKNOWN
 
@@ -71,7 +71,7 @@ def _evaluated(frame: Frame, node: ast.expr) -> Value:
             found = frame.scope.lookup(name)
             if found is None and isinstance(frame.owner, Instance):
                 found = frame.owner.attributes.get(name)
-            return UNKNOWN if found is None else frame.known(found)
+            return _annotated_axis(frame, name) if found is None else frame.known(found)
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if isinstance(frame.owner, Instance):
             return frame.known(frame.owner.attributes.get(name, UNKNOWN))
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
@@ -81,10 +81,18 @@ def _evaluated(frame: Frame, node: ast.expr) -> Value:
     return UNKNOWN
 
 
-def _sizes(frame: Frame, axis: str, meaning: Value) -> tuple[Dim, ...]:
+def _annotated_axis(frame: Frame, name: str) -> Value:
+    """The size of an axis that a parameter's annotation names."""
+    named = axis(name, frame.key)
+    tensors = (value for value in frame.scope.names.values() if isinstance(value, Tensor))
+    is_met = any(part.size == named for tensor in tensors for part in tensor.shape.axes)
+    return Int(named) if is_met else UNKNOWN
+
+
+def _sizes(frame: Frame, text: str, meaning: Value) -> tuple[Dim, ...]:
     """The size that an axis is said to have, and the one that self was built with under the same name."""
     size = meaning.dim if isinstance(meaning, Int | Unknown) else None
-    built = frame.owner.attributes.get(axis) if isinstance(frame.owner, Instance) else None
+    built = frame.owner.attributes.get(text) if isinstance(frame.owner, Instance) else None
     if size is None or not isinstance(built, Int) or frame.known(built) != Int(size):
         return () if size is None else (size,)
     return size, built.dim
@@ -104,10 +112,10 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
     lined_up = [*zip(reversed(shape.tail if shape.rank is None else shape.head), reversed(wanted))]
     if not has_rest and shape.rank is None:
         lined_up += zip(shape.head, wanted)
-    for axis, (text, size) in lined_up[::-1]:
-        if any(_differ(axis.size, meaning) for meaning in size):
+    for part, (text, size) in lined_up[::-1]:
+        if any(_differ(part.size, meaning) for meaning in size):
             meaning = f" ({size[0]})" if text.replace(" ", "") != str(size[0]).replace(" ", "") else ""
-            return f"has {axis.size} where the comment says {text}{meaning}"
+            return f"has {part.size} where the comment says {text}{meaning}"
     return None
 
 
