@@ -144,8 +144,10 @@ def axis_out_of_range(event: Operation) -> int | None:
 
 
 def is_written(event: Operation) -> bool:
-    """Whether the result goes into an array that keeps its shape: `x[i] = y`, `x += y`, `x.copy_(y)`."""
-    return event.name in {"setitem", "copy_"} or event.in_place
+    """Whether the result goes into an array that keeps its shape: `x[i] = y`, `x += y`, `x.copy_(y)`, `out=x`."""
+    if event.name in {"setitem", "copy_"} or event.in_place:
+        return True
+    return isinstance(event.arguments.get("out"), Tensor) and "does not fit into" in (event.problem or "")
 
 
 def maker_event(value: Tensor, place: int) -> Event | None:
