@@ -12,6 +12,7 @@ from shapelint.values import (
     FALSE,
     NONE,
     TRUE,
+    Const,
     Int,
     Layer,
     Library,
@@ -221,6 +222,8 @@ def read_otherwise(events: Sequence[Event], event: Operation, first: bool) -> Op
             return use.event
         if use.event.name in POOLED and axes_of(use.event) == (use.axis,) and not first:
             return use.event
+        if use.event.callee.endswith("pool1d") and use.axis in {2, -1} and not first:
+            return use.event
     return None
 
 
@@ -233,7 +236,7 @@ def picks_last(event: Operation, operand: Value, axis: int) -> bool:
     if len(items) <= axis or not all(item == Slice(NONE, NONE, NONE) for item in items[:axis]):
         return False
     match items[axis]:
-        case Int(dim=dim):
+        case Int(dim=dim) | Slice(start=Int(dim=dim), stop=Const(value=None)):
             return dim.value == -1
     return False
 

@@ -173,7 +173,8 @@ def features_last(event: Operation) -> Iterator[int]:
     ranks = [rank for operand in operands if (rank := operand.shape.rank) is not None]
     rank = max(ranks, default=0)
     axis = (axes_of(event) or (1,))[0] if event.arguments.get("dim", NONE) == NONE or axes_of(event) else None
-    if rank < 3 or axis is None or axis % rank == rank - 1:
+    least = 2 if event.name == "cosine_similarity" else 3  # samples are normalised on purpose
+    if rank < least or axis is None or axis % rank == rank - 1:
         return
     if any(is_made_by_features(operand) for operand in operands):
         yield axis % rank

@@ -85,8 +85,12 @@ def exact(size: Dim) -> Dim:
     ((monomial, _),) = size.terms
     for symbol in monomial:
         if symbol.derivation is not None and symbol.derivation.function == "//":
-            dividend, divisor = symbol.derivation.operands
-            rest = divide(size, as_dim(symbol) * divisor) if divisor.terms else None
+            dividend, divisor = map(exact, symbol.derivation.operands)
+            if not divisor.terms:
+                continue
+            whole, rest = divide(dividend, divisor), divide(size, as_dim(symbol) * divisor)
+            if whole is not None and (others := divide(size, as_dim(symbol))) is not None:
+                return exact(others * whole)
             if rest is not None:
                 return exact(rest * dividend)
     return size
