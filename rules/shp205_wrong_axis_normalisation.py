@@ -31,6 +31,7 @@ from shapelint import directions
 from shapelint.events import Event, Operation, Site
 from shapelint.evidence import name_of, shortened
 from shapelint.index import operations
+from shapelint.proposals import along
 from shapelint.rule import Clue, Report
 from shapelint.values import NONE, Tensor, Value
 
@@ -43,13 +44,20 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in operations(events, {"cosine_similarity", "normalize"}):
         for axis in directions.features_last(event):
             message = f"{event.name} works along axis {axis}, but a layer has put the features last: write dim=-1"
-            yield Report(event, message)
+            yield Report(event, message, fix=along(event, -1), fix_message="Write dim=-1", fix_is_safe=False)
     for event, why in directions.norms(events):
         yield Report(event, f"{why}; move the axis with transpose(1, 2), and back")
     for event, use in directions.picks_of_all(events):
         text = shortened(use.site.text)
         message = f"{event.name} without dim gives one index into the whole table, and `{text}` compares it with labels"
-        yield Report(event, f"{message}; write dim=1", (Clue("compared here", use.site),))
+        yield Report(
+            event,
+            f"{message}; write dim=1",
+            (Clue("compared here", use.site),),
+            fix=along(event, 1),
+            fix_message="Choose in each row",
+            fix_is_safe=False,
+        )
     for event, loss in directions.picks_of_samples(events):
         message = f"{event.name} along axis 0 chooses among samples: the classes are axis 1 in `{loss.name}`"
         yield Report(event, message, (Clue("the classes are axis 1 here", loss.site),))
@@ -70,7 +78,17 @@ def without_axis(events: Sequence[Event]) -> Iterator[Report]:
         if x is None or is_layer or not event.callee.startswith("torch") or event.arguments.get("dim", NONE) != NONE:
             continue
         message = f"{event.name} without dim {chosen(x)}: write the axis"
-        yield Report(event, message, site=place(events, event), stands_alone=True)
+        # What torch chooses for a table is what is written there; for more axes it is hardly what was meant.
+        is_table = isinstance(x, Tensor) and x.shape.rank in {1, 2}
+        yield Report(
+            event,
+            message,
+            site=place(events, event),
+            fix=along(event, -1),
+            fix_message="Write dim=-1",
+            fix_is_safe=is_table,
+            stands_alone=True,
+        )
 
 
 def chosen(x: Value) -> str:

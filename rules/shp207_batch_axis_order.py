@@ -37,6 +37,7 @@ Good:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from shapelint.batches import (
     POOLED,
@@ -52,6 +53,7 @@ from shapelint.batches import (
 from shapelint.events import Event, Operation
 from shapelint.evidence import axes_of, made_by, name_of, shortened
 from shapelint.index import operations
+from shapelint.proposals import built_with
 from shapelint.rule import Clue, Report
 from shapelint.uses import consumers
 from shapelint.values import Tensor, Value
@@ -72,16 +74,18 @@ def on_call(events: Sequence[Event], event: Operation, first: bool, x: Value) ->
     if given is None:
         given = leading_sample_axis(event)
     name = name_of(event, x, "the input")
+    fix = () if first else built_with(event, "batch_first=True")
+    repair = partial(Report, event, fix=fix, fix_message="Build it with batch_first=True", fix_is_safe=False)
     if given is not None and given == int(first):
-        yield Report(event, f"{built(event, first)}, but {name} has samples along axis {given}; {remedy(first)}")
+        yield repair(f"{built(event, first)}, but {name} has samples along axis {given}; {remedy(first)}")
     elif (why := betrayed(event)) is not None:
-        yield Report(event, f"{built(event, first)}, but {why}; {remedy(first)}")
+        yield repair(f"{built(event, first)}, but {why}; {remedy(first)}")
     elif (use := read_otherwise(events, event, first)) is not None:
         turned = given is not None or is_turned(x)
         text = shortened(use.site.text)
         message = f"{built(event, first)}, but `{text}` takes axis {int(not first)} of its output for the length"
         clue = Clue(f"read as {'(length, batch, …)' if first else '(batch, length, …)'}", use.site)
-        yield Report(event, f"{message}; {remedy(first)}", (clue,), use.site if turned or first else event.site)
+        yield repair(f"{message}; {remedy(first)}", (clue,), use.site if turned or first else event.site)
 
 
 def built(event: Operation, first: bool) -> str:

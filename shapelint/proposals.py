@@ -33,6 +33,23 @@ def with_argument(site: Site, argument: str) -> tuple[Replacement, ...]:
     return (Replacement(site, f"{code.rstrip()[:-1]}{argument})"),)
 
 
+def built_with(event: Operation, argument: str) -> tuple[Replacement, ...]:
+    """The layer that is called gets an argument where it is built, unless it says it there already."""
+    maker = event.layer.made_by if event.layer is not None else None
+    if not isinstance(maker, Operation) or argument.partition("=")[0] in maker.explicit:
+        return ()
+    return with_argument(maker.site, argument)
+
+
+def along(event: Operation, axis: int) -> tuple[Replacement, ...]:
+    """The operation along another axis than the one it names, or leaves unsaid."""
+    if "dim" in event.sites:
+        return (Replacement(event.sites["dim"], str(axis)),)
+    if event.layer is not None:
+        return built_with(event, f"dim={axis}")
+    return with_argument(event.site, f"{'dim' if event.callee.startswith('torch') else 'axis'}={axis}")
+
+
 def kept(reduction: Operation, keep: str) -> tuple[Replacement, ...]:
     """A reduction with keepdim=True; nothing where the call does not take it, or says it already."""
     if "keepdim" in reduction.explicit or reduction.callee.startswith("einops"):

@@ -130,6 +130,42 @@ class TestValues:
         assert fixed(text) == text.replace(call, after)
         assert run(fixed(text), "pool(torch.zeros(1, 1))").shape == shape
 
+    @pytest.mark.parametrize(
+        ("call", "after"),
+        [
+            ("F.softmax(x)", "F.softmax(x, dim=-1)"),
+            ("nn.Softmax()(x)", "nn.Softmax(dim=-1)(x)"),
+            ("F.log_softmax(x, dtype=torch.float64).exp()", "F.log_softmax(x, dtype=torch.float64, dim=-1).exp()"),
+        ],
+    )
+    def test_a_softmax_names_its_axis(self, call: str, after: str) -> None:
+        text = (
+            "import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n\n\n"
+            f"def weigh(n=3):\n    x = torch.randn(n, 5)\n    return {call}\n"
+        )
+        assert fixed(text) == text.replace(call, after)
+        assert run(fixed(text), "weigh()").sum(1).tolist() == pytest.approx([1.0] * 3)
+
+    def test_a_choice_in_each_row(self) -> None:
+        text = (
+            "import torch\n\n\ndef accuracy(n=4, c=3):\n    scores = torch.eye(c)[[0, 1, 2, 0]] + torch.zeros(n, c)\n"
+            "    labels = torch.tensor([0, 1, 2, 1])\n    return (scores.argmax() == labels).float().mean()\n"
+        )
+        result = fixed(text, unsafe=True)
+        assert "scores.argmax(dim=1)" in result
+        assert run(result, "accuracy()").item() == 0.75
+
+    def test_a_sequence_layer_takes_the_batch_first(self) -> None:
+        text = (
+            "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+            "        super().__init__()\n        self.lstm = nn.LSTM(4, 8)\n\n    def forward(self, x):\n"
+            "        batch, time, features = x.shape\n        out, _ = self.lstm(x)\n        return out[:, -1]\n"
+        )
+        result = fixed(text, unsafe=True)
+        assert result == text.replace("nn.LSTM(4, 8)", "nn.LSTM(4, 8, batch_first=True)")
+        net, x = run(result, "Net()"), run("import torch", "torch.randn(2, 5, 4)")
+        assert net(x)[0].tolist() == pytest.approx(net(x[:1])[0].tolist(), abs=1e-6)  # samples do not meet
+
 
 def edit(start: int, end: int, content: str, row: int = 1) -> Edit:
     return Edit(Location(row, start), Location(row, end), content)
