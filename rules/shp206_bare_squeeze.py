@@ -32,6 +32,7 @@ from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
 from shapelint.proposals import with_argument
 from shapelint.rule import Replacement, Report
+from shapelint.uses import consumers, made
 from shapelint.values import NONE, Maker, Tensor, Value
 
 LOST = "is lost when its size is 1, as in the last batch of an epoch"
@@ -49,14 +50,17 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             message = f"{name} is {operand.shape}: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
         elif event.arguments.get("dim", NONE) == NONE and (lead := leading_axis(operand)):
+            if is_one_number(events, event):
+                continue
             message = f"{name} is {operand.shape}: {lead} {LOST}; {remedy(operand)}"
-            yield Report(
-                event,
-                message,
-                (clue(event, operand),),
-                fix=named(event, operand),
-                fix_message="Name the axes to remove",
-            )
+            fix = named(event, operand)
+            yield Report(event, message, (clue(event, operand),), fix=fix, fix_message="Name the axes to remove")
+
+
+def is_one_number(events: Sequence[Event], event: Operation) -> bool:
+    """`value.squeeze().item()` holds for a single value only."""
+    taken = consumers(events, made(event))
+    return bool(taken) and all(isinstance(use, Operation) and use.name == "item" for use in taken)
 
 
 def leading_axis(operand: Tensor) -> str:
