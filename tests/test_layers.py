@@ -53,7 +53,8 @@ ORDER = (
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
-    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients", "registration", "rowmajor",
+    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients",
+    "registration", "rowmajor",
     "uses", "batches", "directions",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",

@@ -29,7 +29,8 @@ def test_concise() -> None:
 
 
 def test_text_has_a_summary() -> None:
-    assert render("text", [PLAIN, PLAIN, FIXED]).endswith("\nFound 3 problems in 2 files. Can be fixed: 1 with --fix --unsafe-fixes.\n")
+    text = render("text", [PLAIN, PLAIN, FIXED])
+    assert text.endswith("\nFound 3 problems in 2 files. Can be fixed: 1 with --fix --unsafe-fixes.\n")
     assert render("text", [PLAIN]).endswith("\nFound 1 problem in 1 file.\n")
     assert render("text", []) == ""
 
