@@ -59,3 +59,12 @@ INTEGERS: Mapping[str, tuple[int, int]] = {
     **{f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},
 }
+
+
+def read_number(text: str) -> float | None:
+    """The number that a string spells; None for "nan", which is no known number, and for what spells none."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(value) else value

@@ -12,7 +12,7 @@ from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.joins import join
-from shapelint.ops import layer_attribute
+from shapelint.ops import layer_attribute, limits
 from shapelint.ops.attributes import tensor_attribute
 from shapelint.scopes import named
 from shapelint.values import (
@@ -95,6 +95,8 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
             return of_super(frame, receiver, owner, name)
         case Layer():
             known = layer_attribute(base, name)
+            if isinstance(known, Tensor) and base.name in limits.NAMES:
+                return of_limits(frame, base, name, known, node)
             return Method(base, name) if known is None else casting.weight(frame, base, known)
         case Dict(kind="ModuleDict", items=items) if any(key == name for key, _ in items):
             return base.get(name) or UNKNOWN
@@ -128,6 +130,14 @@ def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Val
     )
     frame.tell(event)
     return severed(frame, originate(value, event), event)
+
+
+def of_limits(frame: Frame, base: Layer, name: str, value: Tensor, node: cst.Attribute) -> Value:
+    """np.finfo(np.float32).min: a scalar array that holds a number which rules know."""
+    held = {"x": Float(limits.number(base, name))}
+    event = Operation("tensor", f"{base.name}.{name}", Kind.CREATION, held, value, frame.site(node))
+    frame.tell(event)
+    return originate(value, event)
 
 
 def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) -> Value:

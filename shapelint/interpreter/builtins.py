@@ -14,6 +14,7 @@ from shapelint.events import Call, Kind, Operation, Stored, originate
 from shapelint.interpreter import attributes, comprehensions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, severed
+from shapelint.precision import read_number
 from shapelint.values import (
     FALSE,
     NONE,
@@ -94,8 +95,10 @@ def floating(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
             return Float(float(dim.value) if dim.value is not None else None)
         case Float() as known:
             return known
-        case Const(value=str() as text) if text.strip().lstrip("+-").lower() in {"inf", "infinity"}:
-            return Float(float(text))
+        case Const(value=str() as text):
+            return Float(read_number(text))
+        case Tensor(made_by=Operation(callee=callee, arguments={"x": Float() as held})) if ".finfo." in callee:
+            return held
         case Tensor() | Unknown() as value:
             return number(frame, "float", value, node)
     return Float()

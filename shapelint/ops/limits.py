@@ -14,6 +14,8 @@ from shapelint.values import UNKNOWN, Float, Int, Layer, Shape, Tensor, Value
 LIBRARIES: Mapping[str, str] = {"torch": "torch", "numpy": "numpy", "jax.numpy": "jax"}
 NAMES = frozenset(f"{library}.{name}" for library in LIBRARIES for name in ("finfo", "iinfo"))
 
+FIELDS = frozenset({"min", "max", "eps", "tiny", "smallest_normal", "resolution"})
+
 
 def info(x: Value = UNKNOWN) -> Result:
     """The object is made from the dtype alone; nobody calls it."""
@@ -27,18 +29,29 @@ OPS: tuple[Op, ...] = (
 
 def attribute(layer: Layer, name: str) -> Value | None:
     """`torch.finfo(torch.float16).max`; a number that is not known where the dtype is not."""
-    library = LIBRARIES[layer.name.rpartition(".")[0]]
-    argument = layer.config.get("dtype", UNKNOWN)
-    dtype = argument.dtype if isinstance(argument, Tensor) else named(argument, library)
+    dtype = described(layer)
     if layer.name.endswith("iinfo"):
         limits = INTEGERS.get(dtype or "")
         return {"min": Int(as_dim(limits[0])), "max": Int(as_dim(limits[1]))}.get(name) if limits else None
-    known = FORMATS.get("float32" if not layer.config else dtype or "")
-    if name not in {"min", "max", "eps", "tiny", "smallest_normal", "resolution"}:
+    if name not in FIELDS:
         return None
-    if known is None or name == "resolution":
-        return Float()
-    value = {"min": -known.largest, "max": known.largest, "eps": known.spacing}.get(name, known.normal)
-    if library == "torch":
+    value = number(layer, name)
+    if value is None or layer.name.startswith("torch"):
         return Float(value)
-    return Tensor(Shape(), dtype, library)  # numpy's scalars are of the dtype that they describe
+    return Tensor(Shape(), dtype, LIBRARIES[layer.name.rpartition(".")[0]])  # a scalar of the dtype that it describes
+
+
+def described(layer: Layer) -> str | None:
+    """The dtype that the object describes; torch's is float32 where none is given."""
+    if not layer.config:
+        return "float32"
+    argument = layer.config.get("dtype", UNKNOWN)
+    return argument.dtype if isinstance(argument, Tensor) else named(argument, LIBRARIES[layer.name.rpartition(".")[0]])
+
+
+def number(layer: Layer, name: str) -> float | None:
+    """The number that an attribute of finfo is."""
+    known = FORMATS.get(described(layer) or "")
+    if known is None or name not in FIELDS or name == "resolution":
+        return None
+    return {"min": -known.largest, "max": known.largest, "eps": known.spacing}.get(name, known.normal)
