@@ -1,8 +1,8 @@
 """Two operands stretch each other: (n, 1) with (n,) becomes (n, n).
 
 Reports arithmetic, comparisons, `where`, `maximum`, `clamp` bounds and `log_prob` in which a column meets a vector of
-the same length. Silent where the author asks for the table: `a[:, None] - b[None, :]`, grids, masks, a value against
-itself.
+the same length, or of a length that nobody knows where the difference is squared and averaged over all pairs. Silent
+where the author asks for the table: `a[:, None] - b[None, :]`, grids, masks, a value against itself.
 
 Why: nothing raises. Each of the n values meets all n others, the mean of the table is a plausible number, and a
 model trained on it learns the mean of its targets.
