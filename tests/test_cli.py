@@ -50,7 +50,7 @@ def test_a_bug_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("a.py:9:14: SHP101 [outer-broadcast] ")
-    assert out.endswith("Found 1 problem in 1 file.\n")
+    assert out.endswith("Found 1 problem in 1 file. Can be fixed: 1 with --fix.\n")
     assert err == ""
 
 
