@@ -145,7 +145,7 @@ def legacy(arguments: Value) -> Result:
     match arguments:
         case Tuple(items=()):
             return Part(shape_of(0), None, CONSTANT)
-        case Tuple(items=(Tensor() as only,)):
+        case Tuple(items=(Tensor() as only,), kind="tuple"):  # the one argument, not a list of one array
             return Part(only.shape, None, GraphEffect.REBUILD)
         case Tuple(items=items, kind="tuple" | "size") if all(isinstance(item, Int) for item in items):
             return Part(sizes(arguments, Maker.CREATED), None, CONSTANT)
