@@ -1,6 +1,6 @@
 """Which line catches what: each program of fixtures/ with a mistake in it, read by the linter and run under the tools.
 
-usage: python bench/second_line.py [--fixtures DIRECTORY] [--markdown] > table
+usage: python bench/second_line.py [--fixtures DIRECTORY] > table
 
 Each program is linted, then run once with its annotations checked, under the guard and with a gradient audit, then
 probed. A program that raises by itself at its sizes needs no tool and is counted apart.
@@ -33,7 +33,8 @@ from shapelint.runtime.hook import Loader
 from shapelint.runtime.targets import targets
 from shapelint.runtime.verdicts import Prober
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+ROOT = Path(__file__).parent.parent
+FIXTURES = ROOT / "fixtures"
 AREAS = {"SHP1": "broadcasting", "SHP2": "axes", "SHP3": "autograd"}
 TOOLS = ("static", "check", "guard", "audit", "probe")
 EXPECTED = re.compile(r"#\s*expect:\s*(SHP\d+)")
@@ -105,6 +106,21 @@ def measure(path: Path, module: ModuleType, drive: Driver) -> Row:
     return row
 
 
+def annotated() -> Iterator[str]:
+    """The axis mistakes again, as functions with annotations: what the linter and the probe say of each."""
+    path = ROOT / "tests" / "packages" / "annotated" / "axes.py"
+    module = load(path)
+    assert module is not None
+    lines = {finding.start.row for finding in lint_file(str(path)).findings}
+    yield "| annotated function | static | probe |"
+    yield "|---|---|---|"
+    for target in targets(module):
+        first = target.raw.__code__.co_firstlineno
+        last = max(line for *_, line in target.raw.__code__.co_lines() if line)
+        static = "x" if lines & set(range(first, last + 1)) else ""
+        yield f"| {target.name.partition(':')[2]} | {static} | {Prober(target).probe().verdict} |"
+
+
 def false_alarms(fixtures: Path) -> tuple[int, list[str]]:
     """Functions that are right and run without arguments: how many, and those that a tool objects to."""
     count, wrong = 0, []
@@ -139,6 +155,7 @@ def main() -> None:
         if module is not None and (drive or any(without_arguments(module, fixed=False))):
             rows.append(measure(path, module, drive or run_all))
     print("\n".join(table(rows)))
+    print("\n".join(["", *annotated()]))
     count, wrong = false_alarms(options.fixtures)
     print(f"\n{count} correct functions run under check and guard, {len(wrong)} objected to.")
     for line in wrong:

@@ -98,7 +98,9 @@ _depth = 0
 def numpy_guard() -> Iterator[None]:
     """The functions of the user's modules run under guard within it, those that are imported by now."""
     global _depth
-    _swaps.extend(_swaps_of([module for module in list(sys.modules.values()) if _is_own(module)]))
+    new = [module for module in list(sys.modules.values()) if module not in _seen]
+    _seen.update(new)
+    _swaps.extend(_swaps_of([module for module in new if _is_own(module)]))
     for function, _, instrumented in _swaps:
         function.__code__ = instrumented
     _depth += 1
@@ -112,9 +114,9 @@ def numpy_guard() -> Iterator[None]:
 
 
 def _is_own(module: ModuleType) -> bool:
-    """A module of the user's that uses numpy or jax.numpy and was not looked at before."""
+    """A module of the user's that uses numpy or jax.numpy."""
     filename = getattr(module, "__file__", None)
-    if module in _seen or not isinstance(module, ModuleType) or not filename or not filename.endswith(".py"):
+    if not isinstance(module, ModuleType) or not filename or not filename.endswith(".py"):
         return False
     if module.__name__.partition(".")[0] in LIBRARIES or module.__name__.startswith("shapelint"):
         return False
@@ -133,7 +135,6 @@ def _installed() -> tuple[str, ...]:
 def _swaps_of(modules: list[ModuleType]) -> Iterator[Swap]:
     codes: dict[tuple[str, str, int], tuple[CodeType, CodeType]] = {}
     for module in modules:
-        _seen.add(module)
         codes |= _codes(module)
     if not codes:
         return

@@ -1,0 +1,1 @@
+"""Programs that are probed: axis mistakes with annotations, and their corrections."""
