@@ -183,6 +183,8 @@ def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.
         return opaque(frame, callee, arguments, node)
     if type(result) is Layer:
         uses.widths_are_numbers(frame, name, arguments)
+    elif name.rpartition(".")[2] in uses.RANKED:
+        uses.operands_have_ranks(frame, name, arguments)
     if name.endswith("_") and arguments.arg_nodes and isinstance(result, Tensor):
         rebind_argument(frame, arguments, result)
     return result
@@ -233,6 +235,8 @@ def call_tensor_method(
     for owner in owners(frame, receiver):
         result = operate(frame, f"{owner}.{name}", arguments.after(receiver, receiver_node), node)
         if result is not None:
+            if name in uses.RANKED:
+                uses.operands_have_ranks(frame, name, arguments.after(receiver, receiver_node))
             if name.endswith("_") and receiver_node is not None and isinstance(result, Tensor):
                 attributes.rebind(frame, receiver_node, result)
             return result

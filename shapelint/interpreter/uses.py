@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from shapelint.dims import Truth, compare
-from shapelint.interpreter import attributes
+from shapelint.interpreter import attributes, conditions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import lookup
 from shapelint.scopes import learn
-from shapelint.values import Int, Layer, Tensor, Unknown
+from shapelint.values import Const, Int, Layer, Tensor, Tuple, Unknown
 
 WIDTHS = frozenset(
     ["in_features", "out_features", "num_embeddings", "embedding_dim", "in_channels", "out_channels", "num_features"]
@@ -37,3 +39,34 @@ def input_has_width(frame: Frame, layer: Layer, arguments: Arguments) -> None:
     last = x.shape.axis(-1)
     if last is not None and compare(last.size, width.dim) is Truth.UNDECIDED:
         learn(frame.facts, last.size, width.dim)
+
+
+def operands_have_ranks(frame: Frame, callee: str, arguments: Arguments) -> None:
+    """`x.permute(0, 2, 1)`, `torch.einsum("bnd,bmd->bnm", x, y)`, `rearrange(x, "b t d -> ...")`: so many axes."""
+    for node, value, rank in zip(arguments.arg_nodes, arguments.args, ranks(callee, arguments)):
+        if rank is None or not isinstance(node, cst.Name):
+            continue
+        is_open = isinstance(value, Tensor) and value.shape.run is not None and value.shape.least_rank <= rank
+        if is_open or isinstance(value, Unknown):
+            conditions.has_rank(frame, node, rank)
+
+
+def ranks(callee: str, arguments: Arguments) -> tuple[int | None, ...]:
+    """How many axes each argument has, as far as the call says so."""
+    match callee.rpartition(".")[2], arguments.args:
+        case "permute", (_, Tuple(items=items)):
+            return (len(items),)
+        case "permute", (_, Int(), *rest):
+            return (1 + len(rest),)
+        case "bmm", _:
+            return 3, 3
+        case "einsum", (Const(value=str() as equation), *_) if "." not in equation:
+            operands = equation.partition("->")[0].split(",")
+            return (None, *(sum(map(str.isalpha, operand)) for operand in operands))
+        case "rearrange" | "reduce" | "repeat", (_, Const(value=str() as pattern), *_) if callee.startswith("einops."):
+            before = re.sub(r"\([^()]*\)", "x", pattern.partition("->")[0])
+            return (None if "." in before else len(before.split()),)
+    return ()
+
+
+RANKED = frozenset({"permute", "bmm", "einsum", "rearrange", "reduce", "repeat"})

@@ -27,7 +27,7 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.reshaping import flatten, unflatten
-from shapelint.ops.runs import ends, joined
+from shapelint.ops.runs import ends, joined, with_rank
 from shapelint.shapes import line_up, never_equal
 from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Layer, Shape, Value
 
@@ -113,6 +113,8 @@ def batch_norm(ranks: tuple[int, ...], x: Value, num_features: Value = NONE) -> 
     shape = tensor(x).shape
     if ranks:
         expect_rank(shape, ranks, "this BatchNorm")
+    if len(ranks) == 1 and shape.least_rank <= ranks[0]:
+        shape = with_rank(shape, ranks[0])
     return _channelled(shape, num_features, "BatchNorm expects {} features")
 
 
