@@ -11,7 +11,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import reduce
 from itertools import islice
 from typing import Any
@@ -220,6 +220,9 @@ class Tally:
     def exact(self) -> float:
         return self.right.total() / (self.right.total() + self.open.total() + len(self.wrong))
 
+    def __str__(self) -> str:
+        return f"{self.right.total()} right, {self.open.total()} open, {len(self.wrong)} wrong: {self.exact:.1%} exact"
+
 
 @dataclass
 class Sweep:
@@ -303,6 +306,7 @@ def test_ops_as_torch() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = sweep(op_db)
+    print(*(f"{field.name}: {getattr(done, field.name)}" for field in fields(done)), sep="\n")
     for tally in (done.first, done.whole_numbers, done.methods, done.symbolic, done.graphs):
         assert not tally.wrong, "\n".join((f"{len(tally.wrong)} wrong", *tally.wrong[:40]))
     assert done.first.exact >= 0.92, done.first.open.most_common(40)
@@ -314,6 +318,7 @@ def test_modules_as_torch() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tally = module_sweep(module_db)
+    print(f"modules: {tally}")
     assert not tally.wrong, "\n".join(tally.wrong[:40])
     assert tally.exact >= 0.95, tally.open.most_common(20)
 
