@@ -111,7 +111,9 @@ def _outer(events: Sequence[Event], index: int, trained: Trained) -> Site:
 
 
 def _rebuilt(events: Sequence[Event], trained: Trained, until: int) -> bool:
-    return any(other.index > trained.index for other in built(events)) or any(
+    """Whether another optimizer is built in the same function before `until`, or the one is given more."""
+    others = (other for other in built(events) if other.within is trained.within)
+    return any(trained.index < other.index < until for other in others) or any(
         isinstance(event, Call) and isinstance(event.callee, Method) and event.callee.name == "add_param_group"
         for event in events[trained.index : until]
     )
@@ -209,11 +211,14 @@ def _is_forgotten(
 def left_out(events: Sequence[Event]) -> Iterator[Lost]:
     """Layers that a loss runs through after those that the optimizer was given, in the function that builds both."""
     optimizers = built(events)
-    if not optimizers or not all(trained.is_complete and trained.modules for trained in optimizers):
+    if not optimizers:
         return
     order = {id(event): index for index, event in enumerate(events)}
     known = frozenset(map(_maker, optimized(events) | handled(events))).union(*(t.makers for t in optimizers))
     for trained in optimizers:
+        neighbours = [other for other in optimizers if other.within is trained.within]
+        if not all(other.is_complete and other.modules for other in neighbours):
+            continue
         parts = trained.makers
         for step in steps(events)[trained.index + 1 :]:
             if trained.within is not None and trained.within not in step.stack:
