@@ -42,6 +42,7 @@ class Reached:
 
     events: frozenset[int]
     pooled: frozenset[int]
+    within: frozenset[int]  # the places of the events, but for the losses themselves
     items: frozenset[tuple[int, str]]  # parts of what calls give, by place and name: they come again in each round
     attributes: frozenset[str]  # of objects
 
@@ -91,7 +92,9 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
                 if id(maker) not in seen and len(seen) < MOST_REACHED:
                     seen.add(id(maker))
                     queue.append(maker)
-    yield Reached(frozenset(seen), frozenset(pooled), frozenset(items), frozenset(attributes))
+    ends = {id(maker.site.node) for value, _, is_certain in losses(events) if is_certain for maker in makers(value)}
+    within = frozenset(id(event.site.node) for event in queue) - ends
+    yield Reached(frozenset(seen), frozenset(pooled), within, frozenset(items), frozenset(attributes))
 
 
 def holders(value: Value | None) -> Iterator[Event]:
@@ -125,6 +128,8 @@ def trusting(events: Sequence[Event], reached: Reached) -> Flow:
                 and id(call) not in direct
                 and (is_doubtful(made) or not (is_part or is_module_call(made)))
             )
+        if isinstance(call.callee, Function):
+            return id(call) not in direct  # it was not evaluated
         if id(call) in direct or (id(call) in reached.events and not isinstance(call.callee, Method)):
             return False
         return not is_module_call(call) or is_among(source_of(call.callee), frozen)

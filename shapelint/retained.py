@@ -113,6 +113,8 @@ def is_used(event: Grown, reached: Reached, events: Sequence[Event], place: int)
     attribute = event.name.rpartition(".")[2]
     if "." in event.name and attribute in reached.attributes:
         return True
+    if event.owner is not None and any(id(maker.site.node) in reached.within for maker in makers(event.value)):
+        return True
     if any(id(maker) in reached.pooled for maker in makers(event.value)):
         return True
     before = events[place - 1] if place else None
