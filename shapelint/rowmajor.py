@@ -53,7 +53,15 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
         return None
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes)
-    return None if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size) else found
+    if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
+        return None
+    return None if may_be_same(found, exact(product(sizes))) else found
+
+
+def may_be_same(found: Scramble, numel: Dim) -> bool:
+    """Whether the axis that is skipped may itself be the number that is asked for: it is not known, nor named again."""
+    moved, before = found.moved.size, found.before.size
+    return moved.value is not None and before.value is None and divide(numel, before) is None
 
 
 def is_doubtful(size: Dim) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelint.dims import Dim, axis, evaluate, product
+from shapelint.dims import Dim, anonymous, as_dim, axis, evaluate, product
 from shapelint.ops.reshaping import merged, regrouped
 from shapelint.rowmajor import exact, scramble
 from shapelint.values import Axis, Run, Shape
@@ -120,3 +120,10 @@ def test_exact_products() -> None:
     assert exact(h * (c // h)) == c
     assert exact(b * h * (c // (h * t))) == b * h * (c // (h * t))
     assert exact((c // h) * d) == (c // h) * d
+
+
+def test_a_number_may_be_what_is_not_known() -> None:
+    """(?, ?, 19) as (19, 19): which of the axes is 19 as well?"""
+    rows, columns, ten = Axis(anonymous(object())), Axis(anonymous(object())), Axis(as_dim(10))
+    assert scramble(Shape((rows, columns, ten)), Shape((ten, ten))) is None
+    assert scramble(Shape((rows, columns, ten)), Shape((ten, rows, columns))) is not None
