@@ -51,7 +51,7 @@ class TestUntrainedParameters:
             sums.append(model[0].weight.grad.clone())
         model.zero_grad()
         for features, target in batches:
-            nn.functional.cross_entropy(model(features).mean(dim=1), target).backward()
+            torch.autograd.backward(nn.functional.cross_entropy(model(features).mean(dim=1), target))
         assert torch.allclose(sums[0], model[0].weight.grad, atol=1e-6)
         assert not torch.allclose(sums[0], sums[1])
 
@@ -102,7 +102,7 @@ class TestScaler:
             torch.manual_seed(0)
             model = nn.Linear(4, 1)
             trainer = story.Trainer(model, max_norm=0.01)
-            images, targets = torch.rand(8, 4), torch.rand(8)
+            images, targets = torch.rand(64, 4) / 10, torch.rand(64) / 10  # no gradient overflows at this scale
             steps.append(moved(model, lambda: getattr(trainer, name)(images, targets)))  # noqa: B023 - called at once
         assert steps[0] < 1e-4 * steps[1]
 
