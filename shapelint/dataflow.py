@@ -207,10 +207,10 @@ class Flow:
             case Input(kind="item", name=name, source=Unknown(made_by=Input() as whole)) if self.keyed:
                 held = self.of(whole)
                 return Hold(frozenset({(whole, name)})) if held.live == {whole} else held
-            case Input(kind="item", name=name, source=source) if name.isdigit():
-                return self.hold_element(source, int(name))
             case Input(kind="item", source=Unknown(made_by=Call())) if self.doubts is not None and self.doubts(event):
                 return LOOSE
+            case Input(kind="item", name=name, source=source) if name.isdigit():
+                return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
                 return self.hold(source)
             case Input(kind="attribute", name="data", source=Unknown() as source) if self.hold(source).live:

@@ -122,7 +122,8 @@ def trusting(events: Sequence[Event], reached: Reached) -> Flow:
     def is_doubtful(call: Call | Input) -> bool:
         if isinstance(call, Input):
             made = maker_of(call.source) if call.source is not None else None
-            is_part = (id(call.site.node), call.name) in reached.items
+            is_given = isinstance(made, Call) and isinstance(maker_of(made.callee), Input)
+            is_part = is_given and (id(call.site.node), call.name) in reached.items
             return (
                 isinstance(made, Call)
                 and id(call) not in direct

@@ -38,7 +38,9 @@ from shapelint.values import (
     TRUE,
     Instance,
     Library,
+    Many,
     Method,
+    Tuple,
     Unknown,
 )
 
@@ -141,12 +143,21 @@ def begins_anew(event: Grown, span: Span, events: Sequence[Event]) -> bool:
     attribute = event.name.rpartition(".")[2]
     if any(written.attribute == attribute for written in events_of(events, Written)):
         return True
+    if any(is_new_list(stored, event.owner, attribute) for stored in events_of(events, Stored)):
+        return True
     for place in range(span.start, span.end):
         match events[place]:
             case Stored(owner=owner, attribute=name, container=None, site=site) if name == attribute:
                 if event.owner is not None and owner.cls is event.owner.cls and site.node is not event.site.node:
                     return True
     return False
+
+
+def is_new_list(stored: Stored, owner: Instance | None, attribute: str) -> bool:
+    """Whether a method other than __init__ begins a list anew: for each episode, or each epoch."""
+    is_same = owner is not None and stored.owner.cls is owner.cls and stored.attribute == attribute
+    is_list = stored.container is None and isinstance(stored.value, Tuple | Many)
+    return is_same and is_list and stored.method != "__init__"
 
 
 def evaluations(events: Sequence[Event]) -> bool:
