@@ -47,11 +47,6 @@ def format_of(value: Value | None) -> Format | None:
     return FORMATS.get(dtype_of(value) or "")
 
 
-def is_torch(event: Operation) -> bool:
-    result = event.result
-    return isinstance(result, Tensor) and result.library == "torch"
-
-
 def is_possibly(event: Operation, library: str) -> bool:
     """Whether the arrays of an operation are of this library, as far as is known."""
     known = {t.library for t in (*event.operands, event.result) if isinstance(t, Tensor)}
@@ -79,10 +74,6 @@ def constant(value: Value | None) -> float | None:
                 inner = constant(maker.arguments["x"])
                 return None if inner is None else -inner
     return None
-
-
-def is_array(value: Value | None) -> bool:
-    return isinstance(value, Tensor | Unknown)
 
 
 def arrays(event: Operation) -> Iterator[Value]:

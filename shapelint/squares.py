@@ -10,7 +10,7 @@ from shapelint.evidence import KEEPING_METHODS, made_by
 from shapelint.index import operations
 from shapelint.narrow import constant, dtype_of, source_of
 from shapelint.precision import FLOAT16
-from shapelint.values import Int, Method, Tensor, Unknown, Value, same_value
+from shapelint.values import Method, Tensor, Unknown, Value, same_value
 
 # Results that lie between -1 and 1, or a few units around 0.
 BOUNDED = frozenset({
@@ -113,10 +113,3 @@ def count_of(tensor: Value, axes: tuple[int, ...] | None) -> int | None:
         except KeyError:
             return None
     return product
-
-
-def as_int(value: Value | None) -> int | None:
-    match value:
-        case Int(dim=dim):
-            return dim.value
-    return None

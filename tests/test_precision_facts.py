@@ -195,8 +195,8 @@ def test_torch_sums() -> None:
 def test_positions() -> None:
     for format in (FLOAT16, BFLOAT16):
         positions = torch.arange(format.exact + 2, dtype=DTYPES[format.name])
-        assert positions[: format.exact + 1].unique().numel() == format.exact + 1
-        assert positions.unique().numel() < format.exact + 2
+        assert len(set(positions[: format.exact + 1].tolist())) == format.exact + 1
+        assert len(set(positions.tolist())) < format.exact + 2
 
 
 def test_bytes_wrap() -> None:
@@ -217,9 +217,9 @@ def test_bytes_wrap() -> None:
 
 def test_bfloat16_has_no_numpy() -> None:
     tensor = torch.ones(2, dtype=torch.bfloat16)
-    for call in (lambda: tensor.numpy(), lambda: np.asarray(tensor), lambda: np.stack([tensor])):
+    for convert in (torch.Tensor.numpy, np.asarray, lambda array: np.stack([array])):
         with pytest.raises(TypeError, match="BFloat16"):
-            call()
+            convert(tensor)
     assert tensor.float().numpy().dtype == np.float32
 
 
