@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from shapelint.events import Call, Event, Input, Operation, Site
+from shapelint.index import events_of, operations
 from shapelint.paths import Act, Body, Overrun, State, States, Test, Walk, Where, nodes_in, outline
 from shapelint.record import record
 from shapelint.training import CLIPS, GIVING, key
@@ -108,6 +109,9 @@ class Uses:
 
 def used_up(events: Sequence[Event]) -> Iterator[Lost]:
     """Uses of an iterator over parameters that an earlier one has left nothing of."""
+    candidates = (*operations(events, {"optimizer"}), *events_of(events, Call))
+    if not any(act.kind == "used" for act in map(iterator_act, candidates) if act is not None):
+        return
     file = outline(events, iterator_act)
     uses = Uses()
     spent: frozenset[object] = frozenset()

@@ -36,6 +36,7 @@ from shapelint.values import (
 )
 
 MARKS = frozenset({"zero_grad", "unscale_", "step"})  # a file without them trains nothing
+TELLING = MARKS | {"scale", "update", "get_last_lr", "get_lr"}  # calls that say what their receiver is
 CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "dispatch_clip_grad"})
 # What an optimizer or a scaler is asked for, without a change of gradients or of what comes next.
 HARMLESS = frozenset({
@@ -148,17 +149,17 @@ class Roles:
 
 @once_per_file
 def _roles(events: Sequence[Event]) -> Iterator[Roles]:
+    if not any(type(call.callee) is Method and call.callee.name in MARKS for call in events_of(events, Call)):
+        return
     receivers: dict[str, set[Key]] = {}
     arguments: dict[str, set[Key]] = {}
     for event in events_of(events, Call):
-        if isinstance(event.callee, Method):
+        if isinstance(event.callee, Method) and event.callee.name in TELLING:
             name, receiver = event.callee.name, key(event.callee.receiver)
             given = event.args and name in {"step", "unscale_", "scale"}
             receivers.setdefault(f"{name}(x)" if given else name, set()).add(receiver)
             if event.args and name == "unscale_":
                 arguments.setdefault(name, set()).add(key(event.args[0]))
-    if not MARKS & receivers.keys() and "step(x)" not in receivers and "unscale_(x)" not in receivers:
-        return
     none = set[Key]()
     zeroed = receivers.get("zero_grad", none)
     scalers = receivers.get("scale(x)", none) & (receivers.get("step(x)", none) | receivers.get("unscale_(x)", none))
