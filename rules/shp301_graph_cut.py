@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.dataflow import Cut
 from shapelint.events import Event
 from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
-from shapelint.onward import left_in_forward
+from shapelint.onward import left_in_forward, recorded_by_hooks
 from shapelint.rule import Clue, Report
 from shapelint.traced import concretised, without_gradient
 
@@ -56,6 +56,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             cut.event,
             f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it. "
             "Compute it in torch",
+        )
+    for event in recorded_by_hooks(events):
+        yield Report(
+            event,
+            "The hook records this without its graph, and the loss compares nothing but such records: it trains "
+            "nothing. Record the output as it is, and detach only what is the target",
         )
     for cut in without_gradient(events):
         if cut.takes_out:

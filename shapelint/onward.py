@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
-from shapelint.events import Call, Event, Input, Kind, Operation, Region, Returned, ancestors, sources
+from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region, Returned, ancestors, sources
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.registration import WEIGHTED_LAYERS, steps
@@ -13,6 +13,7 @@ from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients
 from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value, maker_of
 
 MOST_SEEN = 400
+LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cosine_similarity", "kl_div"})
 ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
 
 
@@ -173,3 +174,32 @@ def frozen_inputs(events: Sequence[Event]) -> Iterator[Cut]:
             for cut in flow.any_of(event.values).cuts:
                 if isinstance(cut.event, Region) and any(isinstance(origin, Input) for origin in cut.lost):
                     yield cut
+
+
+def recorded_by_hooks(events: Sequence[Event]) -> Iterator[Operation]:
+    """Detached outputs that a forward hook records, where a loss compares nothing but such records."""
+    hooks = (call for call in events_of(events, Call) if isinstance(call.callee, Method))
+    if not any(call.callee.name == "register_forward_hook" for call in hooks if isinstance(call.callee, Method)):
+        return
+    compared = set(compared_records(events))
+    for grown in events_of(events, Grown):
+        maker = maker_of(grown.value)
+        is_record = grown.owner is not None and grown.name.rpartition(".")[2] in compared
+        if is_record and isinstance(maker, Operation) and cuts(maker):
+            given = maker_of(maker.values[0])
+            if isinstance(given, Input) and given.kind == "parameter":
+                yield maker
+
+
+def compared_records(events: Sequence[Event]) -> Iterator[str]:
+    """The attributes that both sides of a loss are read from."""
+    for event in operations(events, LOSSES):
+        sides = [set(attributes_behind(value)) for value in event.values[:2]]
+        yield from sides[0] & sides[1] if len(sides) == 2 else ()
+
+
+def attributes_behind(value: Value) -> Iterator[str]:
+    maker = maker_of(value)
+    for event in (maker, *ancestors(maker, 100)) if maker is not None else ():
+        if isinstance(event, Input) and event.kind == "attribute":
+            yield event.name

@@ -222,3 +222,11 @@ class TestRetainedGraph:
         alone = gradients(model, lambda: F.mse_loss(model(second[0]), second[1]).backward())
         story.sum_and_retain(model, optimizer, [first, second])
         assert not alike(alone, [p.grad for p in model.parameters() if p.grad is not None])
+
+
+def test_records_of_a_hook_train_nothing() -> None:
+    story = load("shp301_graph_cut/detach_in_feature_hook")
+    for probe, passes in ((story.FeatureProbe(), False), (story.FixedFeatureProbe(), True)):
+        fake = torch.rand(2, 3, 8, 8, requires_grad=True)
+        loss = story.PerceptualLoss(story.make_backbone(), probe)(fake, torch.rand(2, 3, 8, 8))
+        assert loss.requires_grad is passes
