@@ -43,9 +43,10 @@ class Guard:
         return tuple(self.places.values())
 
     def take(self, catch: Catch) -> None:
+        __tracebackhide__ = True
+        known = self.places.setdefault((catch.filename, catch.line, catch.shapes), catch)
         if self.action == "raise":
             raise BroadcastError(catch.message)
-        known = self.places.setdefault((catch.filename, catch.line, catch.shapes), catch)
         if self.action == "warn" and known is catch:
             warnings.warn_explicit(catch.message, BroadcastWarning, catch.filename, catch.line)
 
@@ -116,6 +117,7 @@ GUARDS: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
 
 def watch(operation: str, shapes: Sequence[Shape]) -> None:
     """An elementwise operation on operands of these shapes is about to run."""
+    __tracebackhide__ = True
     pair = outer_pair(shapes)
     if pair is not None and state.on:
         _caught(operation, shapes, pair, is_loss=False)
@@ -123,11 +125,13 @@ def watch(operation: str, shapes: Sequence[Shape]) -> None:
 
 def watch_loss(operation: str, prediction: Shape, target: Shape) -> None:
     """A loss is about to be taken of these two sides."""
+    __tracebackhide__ = True
     if sides_differ(prediction, target) and state.on:
         _caught(operation, (prediction, target), (0, 1), is_loss=True)
 
 
 def _caught(operation: str, shapes: Sequence[Shape], pair: tuple[int, int], is_loss: bool) -> None:
+    __tracebackhide__ = True
     frame = next(user_frames(), None)
     if frame is None:
         return

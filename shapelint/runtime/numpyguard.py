@@ -38,6 +38,7 @@ FUNCTIONS = words(
 
 
 def binary(name: str, left: Any, right: Any) -> Any:
+    __tracebackhide__ = True
     if state.on and is_array(left) and is_array(right) and left.ndim != right.ndim:
         watch(name.lower(), (left.shape, right.shape))
     return OPERATORS[name](left, right)
