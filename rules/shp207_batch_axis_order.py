@@ -85,7 +85,8 @@ def on_call(events: Sequence[Event], event: Operation, first: bool, x: Value) ->
         text = shortened(use.site.text)
         message = f"{built(event, first)}, but `{text}` takes axis {int(not first)} of its output for the length"
         clue = Clue(f"read as {'(length, batch, …)' if first else '(batch, length, …)'}", use.site)
-        yield repair(f"{message}; {remedy(first)}", (clue,), use.site if turned or first else event.site)
+        right = f"the length is axis {int(first)}" if turned or first else remedy(first)
+        yield repair(f"{message}; {right}", (clue,), use.site if turned or first else event.site)
 
 
 def built(event: Operation, first: bool) -> str:
