@@ -109,7 +109,7 @@ class Uses:
 
 def used_up(events: Sequence[Event]) -> Iterator[Lost]:
     """Uses of an iterator over parameters that an earlier one has left nothing of."""
-    candidates = (*operations(events, {"optimizer"}), *events_of(events, Call))
+    candidates: list[Event] = [*operations(events, {"optimizer"}), *events_of(events, Call)]
     if not any(act.kind == "used" for act in map(iterator_act, candidates) if act is not None):
         return
     file = outline(events, iterator_act)
