@@ -1,4 +1,4 @@
-"""What linting costs grows with the code and not with the number of paths through it; counted in events, never timed."""
+"""What linting costs grows with the code and not with the number of paths through it: events are counted, not time."""
 
 from __future__ import annotations
 
