@@ -239,8 +239,14 @@ def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
     if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"}:
         return ()
     operands = event.operands[:1] if event.name == "expand_as" else event.operands
-    found = [reductions_behind(operand, depth + 1) for operand in operands if operand.shape.rank != 0]
-    return tuple(r for reductions in found for r in reductions) if all(found) else ()
+    found: list[Operation] = []
+    for operand in operands:
+        if operand.shape.rank != 0:
+            behind = reductions_behind(operand, depth + 1)
+            if not behind:
+                return ()
+            found.extend(behind)
+    return tuple(found)
 
 
 PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue"})  # values and indices

@@ -93,8 +93,7 @@ def _own(events: Sequence[Event]) -> Iterator[Event]:
 
 def calls_of_models(found: Round) -> Iterator[Operation | Call]:
     """Calls of what has weights, and contractions; the callee is not another one in each round."""
-    header = re.match(r"(?:async )?for (.*?) in ", found.loop.text)
-    variables = set(re.findall(r"\w+", header[1])) if header is not None else set()
+    variables: set[str] | None = None
     for event in found.events:
         match event:
             case Operation(kind=Kind.LAYER, layer=Layer()) | Operation(kind=Kind.CONTRACTION):
@@ -107,12 +106,18 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
                 is_model = name == "forward" and owner is not None
             case _:
                 continue
-        if (
-            is_model
-            and _is_used(found, event)
-            and (_is_operator(event) or not variables & set(re.findall(r"\w+", callee_of(event))))
-        ):
+        if not is_model or not _is_used(found, event):
+            continue
+        if variables is None:
+            variables = _variables(found.loop)
+        if _is_operator(event) or not variables & set(re.findall(r"\w+", callee_of(event))):
             yield event
+
+
+def _variables(loop: Site) -> set[str]:
+    """The names that each round of a for loop binds anew."""
+    header = re.match(r"(?:async )?for (.*?) in ", loop.text)
+    return set(re.findall(r"\w+", header[1])) if header is not None else set()
 
 
 def _is_value(callee: Unknown) -> bool:
