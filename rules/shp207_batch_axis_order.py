@@ -86,7 +86,8 @@ def on_call(events: Sequence[Event], event: Operation, first: bool, x: Value) ->
         message = f"{built(event, first)}, but `{text}` takes axis {int(not first)} of its output for the length"
         clue = Clue(f"read as {'(length, batch, …)' if first else '(batch, length, …)'}", use.site)
         right = f"the length is axis {int(first)}" if turned or first else remedy(first)
-        yield repair(f"{message}; {right}", (clue,), use.site if turned or first else event.site)
+        tell = partial(Report, event) if turned else repair  # the layout that it was turned to is the built one
+        yield tell(f"{message}; {right}", (clue,), use.site if turned or first else event.site)
 
 
 def built(event: Operation, first: bool) -> str:
