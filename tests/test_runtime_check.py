@@ -1,6 +1,6 @@
 """What the import hook checks: every kind of function, annotated locals, dataclasses; and what an error says."""
 
-# ruff: noqa: F722, F821 - shape strings
+# ruff: noqa: F722, F821, UP037 - shape strings
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import asyncio
 import importlib
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jaxtyping
@@ -19,7 +18,7 @@ import torch
 from shapelint.runtime import check, checked
 from shapelint.runtime.checking import UncheckedAnnotation
 
-MODULE = '''\
+MODULE = """\
 from __future__ import annotations
 import contextlib, functools
 from dataclasses import dataclass
@@ -84,7 +83,7 @@ def variadic(*xs: Float[Tensor, "n"], **ys: Float[Tensor, "n"]): ...
 def number(rate: float, deep: bool = None): ...
 
 def unreadable(x: Float[Tensor, "n, d"]): ...
-'''
+"""
 
 
 @pytest.fixture(scope="module")
