@@ -12,6 +12,8 @@ LEAD = re.compile(
     r"(?:(?P<word>torch\.Size|shapes?|size)\b\s*(?:is|of)?[\s:=]*)?",
     re.IGNORECASE,
 )
+NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\s*[:=]\s*[(\[][^()\[\]]*[)\]]")
+WORDS = frozenset({"shape", "shapes", "size", "sizes", "output", "out", "result", "return", "returns"})
 BRACKETS = re.compile(r"\(\[([^()\[\]]*)\]\)|\(([^()\[\]]*)\)|\[([^()\[\]]*)\]")
 CROSSED = re.compile(r"\w+(?: [x×] \w+)+|(?:[A-Z][A-Z0-9_]*|\d+)(?:[x×](?:[A-Z][A-Z0-9_]*|\d+))+")
 ARROW = re.compile(r"->|=>|→")
@@ -32,6 +34,15 @@ class Claim:
     axes: tuple[str, ...]
     name: str = ""
     is_sure: bool = False
+
+
+def claims(comment: str) -> tuple[Claim, ...]:
+    """All that a comment states: `# out: (B, T, H), h: (1, B, H)` speaks of two."""
+    named = [match for match in NAMED.finditer(comment) if match["name"].lower() not in WORDS]
+    if len(named) > 1:
+        return tuple(one for match in named if (one := claim(match[0])) is not None)
+    one = claim(comment)
+    return () if one is None else (one,)
 
 
 def claim(comment: str) -> Claim | None:

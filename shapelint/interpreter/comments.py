@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
-from shapelint.comments import Claim, claim
+from shapelint.comments import Claim, claims
 from shapelint.dims import Dim, Origin, Truth, as_dim, axis, compare, divide, meant_different
 from shapelint.events import Claimed
 from shapelint.interpreter.frame import Frame
@@ -25,10 +25,11 @@ OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
 
 def read(frame: Frame, node: cst.SimpleStatementLine, comment: cst.Comment) -> None:
     """Tell the rules where the comment can never be true of the value that the line binds."""
-    stated = claim(comment.value)
-    if stated is None:
-        return
-    statement = node.body[-1]
+    for stated in claims(comment.value):
+        hold(frame, node.body[-1], stated)
+
+
+def hold(frame: Frame, statement: cst.BaseSmallStatement, stated: Claim) -> None:
     bound = [(n, v) for n, v in _bound(frame, statement) if isinstance(v, Tensor) and stated.name in {"", n}]
     if not bound:
         return
@@ -48,11 +49,22 @@ def _bound(frame: Frame, statement: cst.BaseSmallStatement) -> Iterator[tuple[st
     match statement:
         case cst.Return(value=cst.BaseExpression()) if frame.returns:
             yield "", frame.known(frame.returns[-1])
-        case cst.Assign(targets=(cst.AssignTarget(target=target),)) | cst.AugAssign(target=target):
+        case (
+            cst.Assign(targets=(cst.AssignTarget(target=target),))
+            | cst.AugAssign(target=target)
+            | cst.AnnAssign(target=target)
+        ):
             parts = [element.value for element in target.elements] if isinstance(target, cst.Tuple) else [target]
             for part in parts:
                 if isinstance(part, cst.Name):
                     yield part.value, frame.known(frame.scope.names.get(part.value, UNKNOWN))
+                if isinstance(part, cst.Attribute) and isinstance(frame.owner, Instance) and _is_self(frame, part):
+                    name = part.attr.value
+                    yield f"self.{name}", frame.known(frame.owner.attributes.get(name, UNKNOWN))
+
+
+def _is_self(frame: Frame, node: cst.Attribute) -> bool:
+    return isinstance(node.value, cst.Name) and frame.scope.lookup(node.value.value) is frame.owner
 
 
 def _meaning(frame: Frame, text: str) -> Value:
