@@ -49,7 +49,8 @@ ORDER = (
     {"driver"},
     {"fixing"},
     {"report", "budget"},
-    {"__main__", "flake8", "runtime", "testing", "server", "__init__"},
+    {"runtime"},
+    {"__main__", "flake8", "testing", "server", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
