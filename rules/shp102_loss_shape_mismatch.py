@@ -29,9 +29,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation
+from shapelint.events import Event, Kind
 from shapelint.evidence import clue, name_of
 from shapelint.finding import Severity
+from shapelint.index import operations
 from shapelint.lineups import mismatched_loss
 from shapelint.memory import cost
 from shapelint.proposals import is_column_for_certain, sites_of, squeezed
@@ -39,9 +40,9 @@ from shapelint.rule import Report
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
+    for event in operations(events, {Kind.LOSS}):
         table = mismatched_loss(event)
-        if table is None or not isinstance(event, Operation):
+        if table is None:
             continue
         column, vector = name_of(event, table.column, "one side"), name_of(event, table.vector, "the other")
         outcome = f"is taken over {table.shape}{cost(table.shape, table.column)}, each prediction against every target"

@@ -26,9 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation
+from shapelint.events import Event
 from shapelint.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.finding import Severity
+from shapelint.index import problems
 from shapelint.lineups import mismatched_loss
 from shapelint.rule import Report
 
@@ -36,9 +37,7 @@ SEVERITY = Severity.ERROR
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Operation) or event.problem is None:
-            continue
+    for event in problems(events):
         if axis_out_of_range(event) is None and mismatched_loss(event) is None and not is_written(event):
             clues = tuple(clue(event, operand) for operand in tensors_of(event)[:3])
             yield Report(event, f"`{shortened(event.site.text)}` can never work: {event.problem}", clues)

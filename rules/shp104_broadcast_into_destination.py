@@ -29,17 +29,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation
+from shapelint.events import Event
 from shapelint.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.finding import Severity
+from shapelint.index import problems
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Operation) or event.problem is None or not is_written(event):
+    for event in problems(events):
+        if not is_written(event):
             continue
         if axis_out_of_range(event) is None:
             clues = tuple(clue(event, operand) for operand in tensors_of(event)[:3])

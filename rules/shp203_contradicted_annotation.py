@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.events import Event, Meeting
 from shapelint.evidence import made_by, shortened
 from shapelint.finding import Severity
+from shapelint.index import events_of
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor
 
@@ -35,8 +36,8 @@ SEVERITY = Severity.ERROR
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Meeting) or event.contradiction is None:
+    for event in events_of(events, Meeting):
+        if event.contradiction is None:
             continue
         match event.place:
             case "return":

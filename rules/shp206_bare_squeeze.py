@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
+from shapelint.index import operations
 from shapelint.proposals import with_argument
 from shapelint.rule import Replacement, Report
 from shapelint.uses import consumers, made
@@ -39,9 +40,7 @@ LOST = "is lost when its size is 1, as in the last batch of an epoch"
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Operation) or event.name != "squeeze":
-            continue
+    for event in operations(events, {"squeeze"}):
         operand = event.arguments.get("x")
         if not isinstance(operand, Tensor):
             continue

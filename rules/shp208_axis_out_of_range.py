@@ -30,7 +30,7 @@ from shapelint.dims import ONE
 from shapelint.events import Event, Operation
 from shapelint.evidence import axis_out_of_range, clue, made_by, name_of
 from shapelint.finding import Severity
-from shapelint.index import operations
+from shapelint.index import operations, problems
 from shapelint.rule import Report
 from shapelint.uses import is_same, made, uses
 from shapelint.values import NONE, Int, Tensor, Unknown
@@ -40,9 +40,7 @@ SECOND = Int(ONE)
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Operation) or event.problem is None:
-            continue
+    for event in problems(events):
         axis, operand = axis_out_of_range(event), event.arguments.get("x")
         if axis is not None and isinstance(operand, Tensor):
             axes = "1 axis" if operand.shape.rank == 1 else f"{operand.shape.rank} axes"

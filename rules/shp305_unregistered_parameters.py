@@ -40,7 +40,7 @@ from shapelint.registration import (
     made_in_forward,
     random_weights,
     registered,
-    steps,
+    steps_of,
 )
 from shapelint.rule import Clue, Report
 from shapelint.values import GraphState, Tensor, maker_of
@@ -50,7 +50,7 @@ INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList o
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     known = registered(events)
-    for step in steps(events):
+    for step in steps_of(events, Stored, "parameter"):
         match step.event:
             # What a caller hands in may be kept out on purpose: a teacher in a list.
             case Stored() as stored if is_module(stored.owner) and step.stack and step.stack[0].owner is stored.owner:

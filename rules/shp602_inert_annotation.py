@@ -33,6 +33,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Declared, Event
 from shapelint.finding import Severity
+from shapelint.index import events_of
 from shapelint.inert import inert_decorator, inert_string, misspelled
 from shapelint.rule import Report
 
@@ -40,9 +41,7 @@ SEVERITY = Severity.ERROR
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if not isinstance(event, Declared):
-            continue
+    for event in events_of(events, Declared):
         for decorator, problem in inert_decorator(event):
             yield Report(event, problem, site=decorator.site)
         for annotation in event.annotations:

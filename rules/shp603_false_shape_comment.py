@@ -24,14 +24,14 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Claimed, Event
 from shapelint.evidence import made_by, shortened
+from shapelint.index import events_of
 from shapelint.rule import Clue, Report
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for event in events:
-        if type(event) is Claimed:
-            what = f"`{event.name}`" if event.name else "what is returned"
-            maker = made_by(event.value)
-            clues = (Clue(f"{event.value.shape}: made by `{shortened(maker.site.text)}`", maker.site),) if maker else ()
-            message = f"{what} is {event.value.shape}, not {event.stated} as the comment says: it {event.contradiction}"
-            yield Report(event, message, clues)
+    for event in events_of(events, Claimed):
+        what = f"`{event.name}`" if event.name else "what is returned"
+        maker = made_by(event.value)
+        clues = (Clue(f"{event.value.shape}: made by `{shortened(maker.site.text)}`", maker.site),) if maker else ()
+        message = f"{what} is {event.value.shape}, not {event.stated} as the comment says: it {event.contradiction}"
+        yield Report(event, message, clues)

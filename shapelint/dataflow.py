@@ -17,7 +17,7 @@ from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
 from shapelint.record import record
-from shapelint.registration import WEIGHTED_LAYERS, steps
+from shapelint.registration import WEIGHTED_LAYERS, steps_of
 from shapelint.switched import is_without_gradients, source_of, switched_off
 from shapelint.values import (
     NONE,
@@ -121,7 +121,7 @@ class Flow:
     depth: int = 0
 
     def __post_init__(self) -> None:
-        for step in steps(self.events):
+        for step in steps_of(self.events, Stored, Left):
             match step.event:
                 case Stored(owner=owner, attribute=attribute, value=value):
                     self.stores.setdefault((id(owner.cls), attribute), []).append(value)

@@ -14,9 +14,9 @@ from shapelint.dataflow import (
     rebuilds,
 )
 from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region, Returned, ancestors
-from shapelint.index import once_per_file
+from shapelint.index import once_per_file, operations, places
 from shapelint.record import record
-from shapelint.registration import is_module, is_parameter, steps
+from shapelint.registration import is_module, is_parameter, steps, steps_of
 from shapelint.switched import handled, is_among, is_without_gradients, optimized, source_of
 from shapelint.values import NONE, TRUE, Layer, Method, Tuple, Union, Value, maker_of, options
 
@@ -26,7 +26,7 @@ def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
 
     What a script returns to itself from its own data does not count: the function is looked at on its own.
     """
-    for step in steps(events):
+    for step in steps_of(events, "backward", "grad", Call, Returned):
         event = step.event
         match event:
             case Operation(name="backward"):
@@ -85,7 +85,7 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
     flow = Flow(events, seeds=None)
     found: set[object] = set()
     labels: set[object] = set()
-    for event in events:
+    for event in operations(events, {Kind.LOSS, Kind.REDUCTION}):
         match event:
             case Operation(kind=Kind.LOSS, values=(prediction, *others)):
                 predictions = flow.hold(prediction).live
@@ -211,8 +211,9 @@ def rebuilt_parameters(events: Sequence[Event]) -> Iterator[Operation]:
 
 def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
     """`requires_grad` put on a computed value: on what is back-propagated, or inside of forward on a copy."""
-    starts = {id(maker_of(loss)) for loss, _, is_certain in losses(events) if is_certain}
-    for step in steps(events):
+    makers = ("requires_grad_", "variable", "tensor")
+    starts = {id(maker_of(loss)) for loss, _, is_certain in losses(events) if is_certain and places(events, makers)}
+    for step in steps_of(events, *makers):
         match step.event:
             case Operation(name="requires_grad_" | "variable" | "tensor") as event if _is_leaf(event):
                 source = maker_of(event.values[0])

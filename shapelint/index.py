@@ -9,6 +9,7 @@ from typing import TypeVar
 from shapelint.events import Call, Entered, Event, Kind, Left, Operation
 
 Found = TypeVar("Found")
+PROBLEM = "a problem"  # no operation has this name
 Places = Mapping[object, Sequence[int]]
 Some = TypeVar("Some", bound=Event)
 
@@ -34,19 +35,31 @@ def _places(events: Sequence[Event]) -> Iterator[Places]:
         if type(event) is Operation:
             places.setdefault(event.name, []).append(index)
             places.setdefault(event.kind, []).append(index)
+            if event.problem is not None:
+                places.setdefault(PROBLEM, []).append(index)
         else:
             places.setdefault(type(event), []).append(index)
     yield places
 
 
+def places(events: Sequence[Event], wanted: Collection[str | Kind | type[object]]) -> Sequence[int]:
+    """Where the operations of these canonical names or kinds stand, and the other events of these types."""
+    known = _places(events)[0]
+    found = [known[key] for key in wanted if key in known]
+    return found[0] if len(found) == 1 else sorted(set().union(*found))
+
+
 def operations(events: Sequence[Event], wanted: Collection[str | Kind]) -> Iterator[Operation]:
     """The operations of these canonical names or kinds, in execution order; cheap where a file has none."""
-    places = _places(events)[0]
-    found = [places[key] for key in wanted if key in places]
-    for index in found[0] if len(found) == 1 else sorted(set().union(*found)):
+    for index in places(events, wanted):
         event = events[index]
         assert isinstance(event, Operation)
         yield event
+
+
+def problems(events: Sequence[Event]) -> Iterator[Operation]:
+    """The operations that can never work."""
+    return operations(events, {PROBLEM})
 
 
 def places_of(events: Sequence[Event], kind: type[object] | str) -> Sequence[int]:

@@ -8,11 +8,12 @@ from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
 from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region, Returned, ancestors, sources
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
-from shapelint.registration import WEIGHTED_LAYERS, steps
+from shapelint.registration import WEIGHTED_LAYERS, steps_of
 from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients, optimized, parts_of, switched_off
 from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value, maker_of
 
 MOST_SEEN = 400
+LAYERS = (Kind.LAYER, Kind.ELEMENTWISE)  # a PReLU has a weight
 LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cosine_similarity", "kl_div"})
 ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
 
@@ -24,7 +25,7 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
     flow = flow_of(events)
     leaving: dict[int, Cut] = {}
     seen: set[int] = set()
-    for step in steps(events):
+    for step in steps_of(events, Returned, *ARRAYS):
         match step.event:
             case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
                 held = flow.any_of(event.values)
@@ -60,7 +61,7 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
     """
     flow, seen = flow_of(events), set[int]()
     off = switched_off(events)
-    for step in steps(events):
+    for step in steps_of(events, Call, *LAYERS):
         place = step.event
         if not isinstance(place, Operation | Call) or is_without_gradients(place.regions):
             continue
@@ -165,7 +166,7 @@ def frozen_inputs(events: Sequence[Event]) -> Iterator[Cut]:
     if not any(isinstance(part, Instance) for part in idle):
         return
     flow, off = Flow(events, seeds=None), switched_off(events)
-    for step in steps(events):
+    for step in steps_of(events, *LAYERS):
         event = step.event
         if not (step.is_in_forward and isinstance(event, Operation) and is_layer(event)) or id(event) in off:
             continue

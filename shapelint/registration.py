@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored, ancestors
-from shapelint.index import once_per_file
+from shapelint.index import once_per_file, places
 from shapelint.values import (
     Class,
     Dict,
@@ -59,6 +59,13 @@ def steps(events: Sequence[Event]) -> Iterator[Step]:
         elif type(event) is Left:
             stack = stack[:-1]
         yield Step(event, stack)
+
+
+def steps_of(events: Sequence[Event], *wanted: str | Kind | type[object]) -> Iterator[Step]:
+    """The steps of operations of these canonical names or kinds, and of other events of these types."""
+    every = steps(events)
+    for place in places(events, wanted):
+        yield every[place]
 
 
 def is_module(value: Value | None) -> bool:
@@ -120,7 +127,8 @@ def identity(value: Value) -> int:
 
 def registered(events: Sequence[Event]) -> set[int]:
     """Identities of all that is, anywhere in the file, made an attribute of its own or part of a ModuleList."""
-    return {identity(found) for event in events for value in _registering(event) for found in learners(value)}
+    entering = (events[place] for place in places(events, (Stored, Call)))
+    return {identity(found) for event in entering for value in _registering(event) for found in learners(value)}
 
 
 def _registering(event: Event) -> Iterator[Value]:
@@ -168,7 +176,7 @@ def rearranged_from(value: Value) -> Event | None:
 def random_weights(events: Sequence[Event]) -> Iterator[tuple[Stored, Operation]]:
     """self.keys = torch.randn(...) in __init__, and where forward multiplies it with activations that learn."""
     drawn: dict[int, Stored] = {}
-    for step in steps(events):
+    for step in steps_of(events, Stored, Kind.CONTRACTION):
         match step.event:
             case Stored(value=Tensor() as value, container=None, method="__init__") as stored:
                 maker = maker_of(value)
@@ -184,7 +192,7 @@ def random_weights(events: Sequence[Event]) -> Iterator[tuple[Stored, Operation]
 def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
     """Layers with weights, and modules that hold some, that a forward constructs; with what they are called."""
     made: dict[int, Instance] = {}
-    for step in steps(events):
+    for step in steps_of(events, Entered, Call, Kind.LAYER, Kind.ELEMENTWISE):
         match step.event:
             case Entered(owner=Instance() as owner):
                 made[id(owner.cls)] = owner

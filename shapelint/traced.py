@@ -23,8 +23,8 @@ def concretised(events: Sequence[Event]) -> Iterator[Operation]:
     """float(), item() and numpy in a function that jax traces, on what it computed from its arguments."""
     traced = {
         id(argument)
-        for event in events
-        if isinstance(event, Call) and isinstance(event.callee, Library) and event.callee.name in TRACING
+        for event in events_of(events, Call)
+        if isinstance(event.callee, Library) and event.callee.name in TRACING
         for argument in event.args[:1]
     }
     if not traced:
