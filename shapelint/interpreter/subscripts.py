@@ -202,7 +202,8 @@ def of_shape(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: Valu
             return Int(axis.size) if axis is not None else UNKNOWN
         case Slice():
             return shape_slice(tensor.shape, index)
-    return Int(anonymous((tensor.made_by, str(index)), "shape[?]"))
+    which = index.dim if isinstance(index, Int) else frame.place(node)
+    return Int(anonymous((tensor.made_by, which), "shape[?]"))
 
 
 def shape_slice(shape: Shape, index: Slice) -> Value:
