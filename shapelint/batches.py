@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dims import ONE, Dim
-from shapelint.events import Call, Event, Item, Joined, Kind, Operation, ancestors
+from shapelint.events import Call, Event, Item, Joined, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, made_by
+from shapelint.provenance import ancestors
 from shapelint.uses import LAST_AXIS_LAYERS, is_same, made, moved, part_of, uses
 from shapelint.values import (
     FALSE,

@@ -13,8 +13,9 @@ from shapelint.dataflow import (
     flow_of,
     rebuilds,
 )
-from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region, Returned, ancestors
+from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region, Returned
 from shapelint.index import once_per_file, operations, places
+from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.registration import is_module, is_parameter, steps, steps_of
 from shapelint.switched import handled, is_among, is_without_gradients, optimized, source_of

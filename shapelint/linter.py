@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from shapelint import imports, source
 from shapelint.config import Config
-from shapelint.events import Event, Site, ancestors
+from shapelint.events import Event, Site
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Span, Step
+from shapelint.provenance import ancestors
 from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
-from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region, Returned, ancestors, sources
+from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region, Returned
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
+from shapelint.provenance import ancestors, sources
 from shapelint.registration import WEIGHTED_LAYERS, steps_of
 from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients, optimized, parts_of, switched_off
 from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value, maker_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shapelint.events import Call, Entered, Event, Input, Left, Operation, Site, Stored, Written, ancestors
+from shapelint.events import Call, Entered, Event, Input, Left, Operation, Site, Stored, Written
 from shapelint.exhausted import Lost, used_up
 from shapelint.index import events_of, once_per_file, operations
+from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.registration import is_module, learners, steps
 from shapelint.switched import handled, is_among, is_without_gradients, optimized, parts_of, source_of

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import dropwhile
 
 from shapelint.dims import ONE
-from shapelint.events import Event, Kind, Operation, sources
+from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
+from shapelint.provenance import sources
 from shapelint.shapes import broadcast, line_up
 from shapelint.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple, Value
 

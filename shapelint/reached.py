@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from shapelint.dataflow import Flow, cuts, flow_of, is_flat, rebuilds
-from shapelint.events import (
-    Call,
-    Event,
-    Input,
-    Item,
-    Joined,
-    Operation,
-    sources,
-)
+from shapelint.events import Call, Event, Input, Item, Joined, Operation
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file
+from shapelint.provenance import sources
 from shapelint.record import record
 from shapelint.switched import handled, is_among, is_without_gradients, source_of
 from shapelint.values import (

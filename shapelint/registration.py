@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored, ancestors
+from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored
 from shapelint.index import once_per_file, places
+from shapelint.provenance import ancestors
 from shapelint.values import (
     Class,
     Dict,

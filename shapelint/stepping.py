@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shapelint.events import Call, Event, Operation, Site, ancestors
+from shapelint.events import Call, Event, Operation, Site
 from shapelint.index import once_per_file
 from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States, Test, Walk, Where, nodes_in, outline
+from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.switched import is_without_gradients
 from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shapelint.events import Call, Event, Input, Operation, Region, ancestors
+from shapelint.events import Call, Event, Input, Operation, Region
 from shapelint.index import events_of, once_per_file, operations, places_of
+from shapelint.provenance import ancestors
 from shapelint.values import (
     FALSE,
     UNKNOWN,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dataflow import NUMBERS, Cut, Flow, cuts, is_flat
-from shapelint.events import Call, Entered, Event, Input, Item, Left, Operation, ancestors
+from shapelint.events import Call, Entered, Event, Input, Item, Left, Operation
 from shapelint.index import events_of
+from shapelint.provenance import ancestors
 from shapelint.registration import steps
 from shapelint.values import TRUE, Function, Int, Library, Method, Partial, Tensor, Tuple, Unknown, Value, maker_of
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region, Written, ancestors
+from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region, Written
 from shapelint.index import events_of, once_per_file
 from shapelint.paths import Act
+from shapelint.provenance import ancestors
 from shapelint.values import (
     FALSE,
     NONE,

@@ -18,6 +18,7 @@ ORDER = (
     {"memory"},
     {"shapes", "joins", "rowmajor"},
     {"events"},
+    {"provenance"},
     {"annotations", "comments", "signatures"},
     {"hints"},
     {"unification"},
@@ -61,7 +62,7 @@ SHARED_BY_RULES = {
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
     "paths", "rounds", "training", "stepping", "exhausted", "optimized",
 }  # fmt: skip
-FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "rule"} | SHARED_BY_RULES
+FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 
 
 def rooms_imported(path: Path) -> Iterator[tuple[str, int]]:

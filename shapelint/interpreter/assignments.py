@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
-from shapelint.events import Stored, Written, originate
+from shapelint.events import Stored, Written
 from shapelint.interpreter import attributes, comprehensions, containers, expressions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join, widened
+from shapelint.provenance import originate
 from shapelint.scopes import learn
 from shapelint.values import (
     UNKNOWN,

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Kind, Operation, originate
+from shapelint.events import Call, Kind, Operation
 from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.joins import join
 from shapelint.ops import layer_attribute, limits
 from shapelint.ops.attributes import tensor_attribute
+from shapelint.provenance import originate
 from shapelint.scopes import named
 from shapelint.values import (
     NONE,

@@ -10,11 +10,12 @@ from functools import reduce
 import libcst as cst
 
 from shapelint.dims import as_dim, derive
-from shapelint.events import Call, Kind, Operation, Stored, originate
+from shapelint.events import Call, Kind, Operation, Stored
 from shapelint.interpreter import attributes, comprehensions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, severed
 from shapelint.precision import read_number
+from shapelint.provenance import originate
 from shapelint.values import (
     FALSE,
     NONE,

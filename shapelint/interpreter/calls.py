@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.events import Call, Joined, originate
+from shapelint.events import Call, Joined
 from shapelint.interpreter import (
     attributes,
     builtins,
@@ -24,6 +24,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
 from shapelint.ops import lookup
+from shapelint.provenance import originate
 from shapelint.values import (
     NONE,
     UNKNOWN,

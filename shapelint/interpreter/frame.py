@@ -10,9 +10,10 @@ from typing import Any, Protocol, TypeAlias
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol
-from shapelint.events import Event, Input, Joined, Site, originate
+from shapelint.events import Event, Input, Joined, Site
 from shapelint.joins import resolve
 from shapelint.ops.autocast import Autocast
+from shapelint.provenance import originate
 from shapelint.scopes import Path, Scope, meet
 from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Entered, Input, Left, Region, originate
+from shapelint.events import Call, Entered, Input, Left, Region
 from shapelint.interpreter import attributes, casting, contracts, expressions, states
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
+from shapelint.provenance import originate
 from shapelint.scopes import Scope
 from shapelint.values import (
     NONE,

@@ -7,11 +7,12 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.dims import Dim
-from shapelint.events import Call, originate
+from shapelint.events import Call
 from shapelint.interpreter import calls
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops.op import prepend
+from shapelint.provenance import originate
 from shapelint.values import (
     FALSE,
     NONE,

@@ -8,13 +8,14 @@ from itertools import islice, product
 
 import libcst as cst
 
-from shapelint.events import Kind, Operation, Site, originate
+from shapelint.events import Kind, Operation, Site
 from shapelint.interpreter import casting
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
 from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
+from shapelint.provenance import originate
 from shapelint.record import record
 from shapelint.values import (
     NONE,

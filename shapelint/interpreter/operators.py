@@ -8,10 +8,11 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.dims import Dim, Truth, as_dim, derive
-from shapelint.events import Kind, Operation, originate
+from shapelint.events import Kind, Operation
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.provenance import originate
 from shapelint.scopes import compare_numbers
 from shapelint.values import (
     UNKNOWN,

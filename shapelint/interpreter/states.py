@@ -7,11 +7,12 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Joined, originate
+from shapelint.events import Joined
 from shapelint.interpreter.frame import Effects, Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import changed_attributes, filled_elsewhere
 from shapelint.joins import join, widened
+from shapelint.provenance import originate
 from shapelint.values import NONE, UNKNOWN, Class, Dict, Instance, Layer, Many, Tuple, Union, Value, maker_of
 
 Places = list[tuple[Instance, str]]

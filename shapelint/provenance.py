@@ -1,0 +1,71 @@
+"""What made a value: the graph of events and values, written and walked.
+
+Rules look back along it with `ancestors`, and forward by keeping what they saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from shapelint.events import Event, Item
+from shapelint.values import Dict, Float, Int, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
+
+
+def originate(value: Value, event: Event) -> Value:
+    """`value` with `event` as what made it; values that keep no origin are returned as they are."""
+    match value:
+        case Tensor():  # spelled out: this is the hot path
+            return Tensor(value.shape, value.dtype, value.library, value.graph, event)
+        case Unknown():
+            return Unknown(value.dim, value.graph, event, value.dtype)
+        case Int() | Float() | Many() | Dict():
+            return replace(value, made_by=event)
+        case Tuple(items=items):
+            parts = tuple(originate(item, Item(event, index)) for index, item in enumerate(items))
+            return replace(value, items=parts, made_by=event)
+        case Layer() if value.made_by is None:
+            return replace(value, made_by=event)
+        case Union(options=options):
+            return replace(value, options=tuple(originate(option, event) for option in options))
+    return value
+
+
+def sources(event: Event) -> Iterator[Event]:
+    """The events that made the values this one works on."""
+    if isinstance(event, Item):
+        yield event.of
+    for value in _parts(event.values):
+        made_by = maker_of(value)
+        if made_by is not None:
+            yield made_by
+
+
+def _parts(values: Iterable[Value]) -> Iterator[Value]:
+    for value in values:
+        yield value
+        match value:
+            case Tuple(items=items):
+                yield from _parts(items)
+            case Many(item=item):
+                yield from _parts((item,))
+            case Method(receiver=receiver):
+                yield from _parts((receiver,))
+            case Union(options=options):
+                yield from _parts(options)
+            case Dict(items=pairs, other=other):
+                yield from _parts((*(item for _, item in pairs), *((other,) if other is not None else ())))
+
+
+def ancestors(event: Event, most: int = 2000) -> Iterator[Event]:
+    """Every event this one depends on, nearest first, each once; at most `most`."""
+    seen = {id(event)}
+    queue = [event]
+    for current in queue:
+        for source in sources(current):
+            if id(source) not in seen:
+                seen.add(id(source))
+                queue.append(source)
+                yield source
+        if len(seen) > most:
+            return
