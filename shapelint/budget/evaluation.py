@@ -168,6 +168,8 @@ def _guessed(top: Frame, name: str, value: Value, given: Given) -> Value:
     for event, operand in uses:
         width = event.arguments.get("in_features")
         if event.name == "embedding" and operand is event.arguments.get("x"):
+            if given.sequence is None:
+                raise Unclear(f"{name} holds indices: give --seq N for sequences, or --input {name}=SIZE,...:int64")
             return tensor(lead, "int64")
         if event.name == "linear" and isinstance(width, Int) and width.dim.value is not None:
             return tensor([*lead, width.dim.value], "float32")
