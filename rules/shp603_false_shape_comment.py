@@ -6,13 +6,17 @@ inferred shape has another number of axes, another number, or a size that the fu
 Why: the next reader computes with the comment. Broadcasting accepts what it leads to.
 
 Bad:
-    def attend(scores, values):
+    from torch import Tensor
+
+    def attend(scores: Tensor, values: Tensor) -> Tensor:
         B, T, C = values.shape
         weights = scores.view(B, T).softmax(dim=1).unsqueeze(1)  # (B, T)  # expect: SHP603
         return weights @ values
 
 Good:
-    def attend(scores, values):
+    from torch import Tensor
+
+    def attend(scores: Tensor, values: Tensor) -> Tensor:
         B, T, C = values.shape
         weights = scores.view(B, T).softmax(dim=1).unsqueeze(1)  # (B, 1, T)
         return weights @ values

@@ -1,36 +1,23 @@
-"""Type hints: what annotation expressions evaluate to, and what they say of a parameter.
+"""Type hints: what annotation expressions evaluate to.
 
 Annotations are evaluated as any expression is; `subscript_hint` and `union_hint` are what `[...]` and `|` do to types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import reduce
 from typing import TypeAlias
 
-from shapelint.annotations import AnnotationError, Pattern, parse, to_shape
-from shapelint.dims import size
-from shapelint.joins import join
+from shapelint.annotations import AnnotationError, Pattern, parse
 from shapelint.record import record
 from shapelint.values import (
-    NONE,
     UNKNOWN,
     Class,
     Const,
-    Dict,
-    Float,
     Hint,
-    Int,
-    Layer,
     Library,
-    Many,
-    Run,
-    Shape,
-    Tensor,
     Tuple,
-    Unknown,
     Value,
 )
 
@@ -112,8 +99,9 @@ class AnyHint:
 
 
 TypeHint: TypeAlias = (
-    ArrayHint | ScalarHint | NoneHint | UnionHint | TupleHint | SequenceHint | DictHint | InstanceHint | LayerHint | AnyHint
-)
+    ArrayHint | ScalarHint | NoneHint | UnionHint | TupleHint | SequenceHint | DictHint | InstanceHint | LayerHint
+    | AnyHint
+)  # fmt: skip
 ANY = AnyHint()
 
 
@@ -150,8 +138,6 @@ ARRAYS: Mapping[str, ArrayHint] = {
     "jaxtyping.PRNGKeyArray": ArrayHint(library="jax"),
     "jaxtyping.Scalar": ArrayHint(text="", library="jax"),
 }
-# What a bare annotation leaves open (it may be a number or a list), and a shape string decides.
-ARRAY_LIKES = frozenset({"jaxtyping.ArrayLike", "jax.typing.ArrayLike", "numpy.typing.ArrayLike"})
 
 SIZED = {
     **{f"Int{bits}": f"int{bits}" for bits in (2, 4, 8, 16, 32, 64)},
@@ -371,40 +357,3 @@ def _may_be_type(text: str) -> bool:
     except (SyntaxError, ValueError):
         return ArrayHint(text=text).pattern is None
     return True
-
-
-# What a hint says of a parameter.
-
-
-def value_of(
-    hint: TypeHint, scope: object, name: str = "", instance: Callable[[Class], Value] = lambda _: UNKNOWN
-) -> Value:
-    """The value of a parameter `name` of this type, in a function known by `scope`; `instance` makes objects."""
-
-    def inner(hint: TypeHint, name: str) -> Value:
-        return value_of(hint, scope, name, instance)
-
-    match hint:
-        case ArrayHint(dtype=dtype, library=library):
-            pattern = hint.pattern
-            shape = Shape((), Run("", (scope, name))) if pattern is None else to_shape(pattern, scope, name)
-            return Tensor(shape, dtype, library)
-        case ScalarHint(name="int"):
-            return UNKNOWN if "[]" in name else Int(size(name, scope))  # the items of a list are not all one size
-        case ScalarHint(name="float"):
-            return Float()
-        case NoneHint():
-            return NONE
-        case TupleHint(items=items):
-            return Tuple(tuple(inner(item, f"{name}[{i}]") for i, item in enumerate(items)))
-        case SequenceHint(item=item, kind=kind):
-            return Many(inner(item, f"{name}[]"), kind=kind)
-        case DictHint(value=item):
-            return Dict(other=inner(item, f"{name}[]"))
-        case InstanceHint(cls=cls):
-            return instance(cls)
-        case LayerHint(name=layer):
-            return Layer(layer, {key: Unknown(size(f"{name}.{key}", scope)) for key in LAYERS[layer]})
-        case UnionHint(options=options):
-            return reduce(lambda a, b: join(a, b, (scope, name)), [inner(option, name) for option in options])
-    return UNKNOWN

@@ -10,6 +10,7 @@ from jaxtyping import Float, jaxtyped
 
 from shapelint.annotations import AnnotationError, parse, to_shape
 from shapelint.dims import Dim, as_dim, axis, size
+from shapelint.entering import value_of
 from shapelint.hints import (
     ANY,
     ArrayHint,
@@ -24,7 +25,6 @@ from shapelint.hints import (
     as_hint,
     subscript_hint,
     union_hint,
-    value_of,
 )
 from shapelint.unification import UNBOUND, Bindings, Verdict, all_of, meets, unify
 from shapelint.values import (

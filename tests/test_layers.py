@@ -21,7 +21,7 @@ ORDER = (
     {"provenance"},
     {"annotations", "comments", "signatures"},
     {"hints"},
-    {"unification"},
+    {"entering", "unification"},
     {"ops"},
     {"scopes"},
     {"interpreter"},

@@ -8,6 +8,7 @@ import libcst as cst
 
 from shapelint import hints
 from shapelint.dims import size
+from shapelint.entering import value_of
 from shapelint.events import Meeting
 from shapelint.interpreter import conditions, subscripts
 from shapelint.interpreter.frame import Frame
@@ -47,7 +48,7 @@ def declared(frame: Frame, hint: hints.TypeHint, scope: object, name: str) -> Va
     """What a type says of a value. An instance of a project's class went through __init__ with unknown arguments."""
     from shapelint.interpreter.classes import copied, typical_instance
 
-    return hints.value_of(hint, scope, name, lambda cls: copied(typical_instance(frame, cls)))
+    return value_of(hint, scope, name, lambda cls: copied(typical_instance(frame, cls)))
 
 
 def entry_value(frame: Frame, annotation: cst.Annotation, name: str, default: int | None) -> Value:
