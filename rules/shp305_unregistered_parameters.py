@@ -32,6 +32,7 @@ from shapelint.events import Event, Operation, Stored
 from shapelint.registration import (
     PLAIN,
     changed_parameter,
+    handed_out,
     hidden,
     identity,
     is_module,
@@ -49,7 +50,7 @@ INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList o
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    known = registered(events)
+    known = registered(events) | handed_out(events)
     for step in steps_of(events, Stored, "parameter"):
         match step.event:
             # What a caller hands in may be kept out on purpose: a teacher in a list.

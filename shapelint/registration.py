@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Stored
+from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Returned, Stored
 from shapelint.index import once_per_file, places
 from shapelint.provenance import ancestors
 from shapelint.values import (
@@ -130,6 +130,16 @@ def registered(events: Sequence[Event]) -> set[int]:
     """Identities of all that is, anywhere in the file, made an attribute of its own or part of a ModuleList."""
     entering = (events[place] for place in places(events, (Stored, Call)))
     return {identity(found) for event in entering for value in _registering(event) for found in learners(value)}
+
+
+def handed_out(events: Sequence[Event]) -> set[int]:
+    """Identities of what methods other than forward return: the author gives it to an optimizer by hand."""
+    return {
+        identity(found)
+        for step in steps_of(events, Returned)
+        if step.stack and is_module(step.stack[-1].owner) and step.stack[-1].function.name != "forward"
+        for found in learners(step.event.values[0])
+    }
 
 
 def _registering(event: Event) -> Iterator[Value]:
