@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Meeting
-from shapelint.evidence import made_by, shortened
+from shapelint.evidence import identity, made_by, shortened
 from shapelint.finding import Severity
 from shapelint.index import events_of
 from shapelint.rule import Clue, Report
@@ -36,9 +36,15 @@ SEVERITY = Severity.ERROR
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
+    told: set[tuple[str, object]] = set()  # of a variable's annotation, that its value contradicts it
     for event in events_of(events, Meeting):
         if event.contradiction is None:
             continue
+        same = event.annotation, identity(event.value)
+        if same in told:
+            continue
+        if event.place == "assignment":
+            told.add(same)
         match event.place:
             case "return":
                 what = f"`{event.function}` returns"
