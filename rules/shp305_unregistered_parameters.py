@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Operation, Stored
+from shapelint.proposals import registering
 from shapelint.registration import (
     PLAIN,
     changed_parameter,
@@ -84,6 +85,8 @@ def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
             stored,
             f"The {what} in {target} are never trained: nn.Module does not look into a plain {container}, so "
             f"parameters(), .to() and state_dict() miss them. Use {INSTEAD.get(container, INSTEAD['list'])}",
+            fix=registering(stored.site, found[0]) if stored.container is None else (),
+            fix_message="Register what the list holds",
         )
     elif stored.container is None and isinstance(stored.value, Tensor):
         made = changed_parameter(stored.value)

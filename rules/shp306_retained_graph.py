@@ -39,7 +39,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event
+from shapelint.events import Event, Grown
+from shapelint.proposals import detached
 from shapelint.retained import Kept, retained
 from shapelint.rule import Clue, Report
 
@@ -58,7 +59,8 @@ MESSAGES = {
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for kept in retained(events):
         trace = (Clue("computed here", kept.source.site),) if kept.source not in (None, kept.event) else ()
-        yield Report(kept.event, message(kept), trace)
+        fix = detached(kept.event.site) if isinstance(kept.event, Grown) and kept.how == "grows" else ()
+        yield Report(kept.event, message(kept), trace, fix=fix, fix_message="Keep the value without its graph")
 
 
 def message(kept: Kept) -> str:

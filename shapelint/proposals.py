@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from shapelint.events import Operation, Site
 from shapelint.lineups import Table, table_of
 from shapelint.rule import Replacement
-from shapelint.values import Maker, Shape, Tensor, Value
+from shapelint.values import Maker, Shape, Tensor, Value, maker_of
 
 # What a method call may follow as it is; everything else needs parentheses.
 ATOMS = frozenset({"Name", "Attribute", "Call", "Subscript"})
@@ -20,6 +20,32 @@ def followed_by(site: Site, suffix: str) -> tuple[Replacement, ...]:
     if type(site.node).__name__ in ATOMS:
         return (Replacement(site, suffix, "after"),)
     return Replacement(site, "(", "before"), Replacement(site, ")" + suffix, "after")
+
+
+def wrapped(site: Site, callee: str) -> tuple[Replacement, ...]:
+    """`[a, b]` becomes `nn.ModuleList([a, b])`."""
+    return Replacement(site, f"{callee}(", "before"), Replacement(site, ")", "after")
+
+
+def registering(assignment: Site, made: Value) -> tuple[Replacement, ...]:
+    """A list that is written out becomes a ModuleList or ParameterList, spelled as what it holds is."""
+    display = getattr(assignment.node, "value", None)
+    maker = maker_of(made)
+    if type(display).__name__ not in {"List", "ListComp"} or not isinstance(maker, Operation):
+        return ()
+    module = maker.site.text.partition("(")[0].rpartition(".")[0]
+    container = "ParameterList" if isinstance(made, Tensor) else "ModuleList"
+    return wrapped(assignment._replace(node=display), f"{module}.{container}") if module else ()
+
+
+def detached(growth: Site) -> tuple[Replacement, ...]:
+    """`total += loss` becomes `total += loss.detach()`, and so does what is appended."""
+    match type(growth.node).__name__, growth.node:
+        case "AugAssign", node:
+            return followed_by(growth._replace(node=node.value), ".detach()")
+        case "Call", node if len(node.args) == 1:
+            return followed_by(growth._replace(node=node.args[0].value), ".detach()")
+    return ()
 
 
 def with_argument(site: Site, argument: str) -> tuple[Replacement, ...]:

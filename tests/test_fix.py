@@ -16,7 +16,7 @@ from shapelint.fixes import apply, diff, until_stable
 from shapelint.linter import lint_text
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-CODES = frozenset({"SHP101", "SHP102", "SHP201", "SHP206"})
+CODES = frozenset({"SHP101", "SHP102", "SHP201", "SHP206", "SHP305", "SHP306"})
 
 BUG = """\
 import torch
@@ -334,7 +334,9 @@ class TestCommandLine:
         assert Path("a.py").read_text() == SQUEEZED
 
 
-STORIES = [path for code in ("101", "102", "201", "206") for path in sorted(FIXTURES.glob(f"shp{code}_*/*.py"))]
+STORIES = [
+    path for code in ("101", "102", "201", "206", "305", "306") for path in sorted(FIXTURES.glob(f"shp{code}_*/*.py"))
+]
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
