@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 import libcst
@@ -12,7 +13,7 @@ import torch.nn.functional as F
 from shapelint.events import Operation
 from shapelint.interpreter import interpret
 from shapelint.ops.autocast import Autocast, adapted
-from shapelint.values import Float, Tensor, Value
+from shapelint.values import Float, Int, Tensor, Value
 
 PRELUDE = """
 import numpy as np
@@ -167,6 +168,30 @@ def test_finfo(name: str, field: str) -> None:
     events = interpret(module, "case.py")
     (mark,) = [e for e in events if isinstance(e, Operation) and e.name == "abs"]
     assert mark.arguments["x"] == Float(getattr(torch.finfo(getattr(torch, name)), field))
+
+
+@pytest.mark.parametrize("library", ["torch", "numpy", "jax.numpy"])
+@pytest.mark.parametrize("name", ["uint8", "int16", "int32"])
+@pytest.mark.parametrize("field", ["min", "max"])
+def test_iinfo(library: str, name: str, field: str) -> None:
+    real = importlib.import_module(library)
+    text = f"import torch\nimport {library} as lib\ntorch.abs(lib.iinfo(lib.{name}).{field})\n"
+    (mark,) = [e for e in interpret(libcst.parse_module(text), "case.py") if isinstance(e, Operation)][-1:]
+    value = mark.arguments["x"]
+    assert isinstance(value, Int)
+    assert value.dim.value == getattr(real.iinfo(getattr(real, name)), field)
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax.numpy"])
+@pytest.mark.parametrize("name", ["float16", "float32"])
+@pytest.mark.parametrize("field", ["min", "max", "eps", "tiny"])
+def test_finfo_of_arrays(library: str, name: str, field: str) -> None:
+    real = importlib.import_module(library)
+    text = f"import torch\nimport {library} as lib\ntorch.abs(lib.finfo(lib.{name}).{field})\n"
+    (mark,) = [e for e in interpret(libcst.parse_module(text), "case.py") if isinstance(e, Operation)][-1:]
+    value, number = mark.arguments["x"], getattr(real.finfo(getattr(real, name)), field)
+    assert isinstance(value, Tensor)
+    assert (value.dtype, value.shape.rank) == (str(number.dtype), number.ndim)
 
 
 def test_finfo_of_a_dtype_that_is_not_known() -> None:

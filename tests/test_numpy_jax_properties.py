@@ -49,6 +49,8 @@ JAX_DTYPES = ("float32", "bfloat16", "float16", "int32", "uint8", "bool", "compl
 APART = {"numpy.fromfile", "numpy.frombuffer", "numpy.random.default_rng", "numpy.random.RandomState"}
 APART |= {"jax.random.split"}  # keys, to be unpacked
 APART |= {f"jax.lax.{name}" for name in ("pmean", "pmax", "pmin", "psum")}  # of axes that only pmap and vmap have
+# What a dtype holds; tests/test_casting.py holds it against the libraries.
+APART |= {f"{library}.{name}" for library in ("numpy", "jax.numpy") for name in ("finfo", "iinfo")}
 # x.at[index].set(values) is no attribute path; tests/test_indexing.py has it.
 PREFIXES_APART = ("jax.Array.at.",)
 # How many there are, the data decide.

@@ -43,8 +43,7 @@ def rnn(
     else:
         shape = tensor(x).shape
         expect_rank(shape, (2, 3), name)
-        # Who says where the batch stands has one; more than three axes there can not be.
-        if shape.run is not None and (shape.least_rank == 3 or flag(batch_first)):
+        if shape.run is not None and shape.least_rank == 3:  # more than three axes there can not be
             shape = with_rank(shape, 3)
         _, lead, (last,) = ends(shape, 0, 1)
         expect(last, input_size, f"{name} expects {{}} features", "the input's last axis")

@@ -15,4 +15,6 @@ def start() -> None:
         if packages:
             check(*packages)
     except (ImportError, ValueError) as error:
-        sys.exit(f"shapelint: SHAPELINT_CHECK: {error}")
+        # Python is still starting here: an exception, even SystemExit, would end it with its own traceback.
+        print(f"shapelint: SHAPELINT_CHECK: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
