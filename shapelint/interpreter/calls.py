@@ -318,6 +318,8 @@ def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: 
 def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.Call) -> Value:
     if layer.name == "torch.nn.Linear":
         uses.input_has_width(frame, layer, arguments)
+    elif layer.name in uses.RECURRENT:
+        arguments = uses.sequences_have_batches(layer, arguments)
     result = operations.call_layer(frame, layer, arguments, node)
     return opaque(frame, layer, arguments, node) if result is None else result
 

@@ -59,9 +59,9 @@ def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDe
             return Method(NONE, "property", value)
         case Library(name="builtins.staticmethod" | "builtins.classmethod" as wrapper):
             return Method(NONE, wrapper.removeprefix("builtins."), value)
-        case Library(name=wrapper) | Layer(name=wrapper) if (
-            wrapper in transforms.TRANSPARENT or wrapper.startswith(JAXTYPING)
-        ):
+        case Library(name=wrapper) | Layer(name=wrapper) if wrapper in transforms.TRANSPARENT:
+            return value
+        case Library(name=wrapper) | Layer(name=wrapper) if wrapper.startswith(JAXTYPING):
             return value
         case Method(name="setter" | "getter" | "deleter"):
             return decorator.receiver if isinstance(decorator.receiver, Method) else value

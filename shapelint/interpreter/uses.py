@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import libcst as cst
 
@@ -11,12 +12,17 @@ from shapelint.interpreter import attributes, conditions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import lookup
+from shapelint.ops.runs import with_rank
 from shapelint.scopes import learn
-from shapelint.values import Const, Int, Layer, Tensor, Tuple, Unknown
+from shapelint.values import TRUE, Const, Int, Layer, Tensor, Tuple, Unknown
 
+RECURRENT = frozenset({"torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"})
 WIDTHS = frozenset(
-    ["in_features", "out_features", "num_embeddings", "embedding_dim", "in_channels", "out_channels", "num_features"]
-    + ["input_size", "hidden_size", "embed_dim", "num_heads", "d_model", "nhead", "num_channels", "num_groups"]
+    {
+        *("in_features", "out_features", "num_embeddings", "embedding_dim", "in_channels", "out_channels"),
+        *("num_features", "input_size", "hidden_size", "embed_dim", "num_heads", "d_model", "nhead", "num_channels"),
+        "num_groups",
+    }
 )
 
 
@@ -39,6 +45,17 @@ def input_has_width(frame: Frame, layer: Layer, arguments: Arguments) -> None:
     last = x.shape.axis(-1)
     if last is not None and compare(last.size, width.dim) is Truth.UNDECIDED:
         learn(frame.facts, last.size, width.dim)
+
+
+def sequences_have_batches(layer: Layer, arguments: Arguments) -> Arguments:
+    """`nn.LSTM(..., batch_first=True)(x)`: who says where the batch stands has one, so that x has three axes."""
+    x = arguments.args[0] if arguments.args else None
+    if layer.name not in RECURRENT or layer.config.get("batch_first") != TRUE or not isinstance(x, Tensor):
+        return arguments
+    if x.shape.run is None or x.shape.least_rank > 3:
+        return arguments
+    batched = replace(x, shape=with_rank(x.shape, 3))
+    return replace(arguments, args=(batched, *arguments.args[1:]))
 
 
 def operands_have_ranks(frame: Frame, callee: str, arguments: Arguments) -> None:
