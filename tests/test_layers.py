@@ -37,7 +37,7 @@ ORDER = (
     {"dataflow"},
     {"gradients"},
     {"reached", "traced"},
-    {"onward", "retained"},
+    {"onward", "retained", "bootstraps"},
     {"training"},
     {"stepping", "exhausted"},
     {"optimized"},
@@ -60,7 +60,7 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "training", "stepping", "exhausted", "optimized",
+    "paths", "rounds", "training", "stepping", "exhausted", "optimized", "bootstraps",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 

@@ -197,7 +197,8 @@ def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 def duplicated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     """copy.deepcopy(module): layers of its own; of other values nothing is changed by it."""
     value = arguments.args[0]
-    if not isinstance(value, Instance | Layer | Unknown):
+    is_container = isinstance(value, Tuple | Many) and value.kind in {"Sequential", "ModuleList"}
+    if not (is_container or isinstance(value, Instance | Layer | Unknown)):
         return value
     event = Call(Library("copy.deepcopy"), arguments.args, (), value, frame.site(node), frame.regions)
     frame.tell(event)
