@@ -326,18 +326,23 @@ def few(states: States) -> States:
     return fewer
 
 
-def nodes_in(file: Outline, nodes: Sequence[Node], depth: int = 0) -> Iterator[Act]:
-    """All acts of a block, also in what it calls."""
-    for node in nodes:
+def nodes_in(file: Outline, nodes: Sequence[Node]) -> Iterator[Act]:
+    """All acts of a block, also in what it calls: each called function once, however often it is called."""
+    seen: set[int] = set()
+    waiting = [iter(nodes)]
+    while waiting:
+        node = next(waiting[-1], None)
         match node:
+            case None:
+                waiting.pop()
             case Act():
                 yield node
-            case Body():
-                yield from nodes_in(file, node.nodes, depth)
+            case Body(nodes=inside):
+                waiting.append(iter(inside))
             case Fork(ways=blocks) | Rounds(rounds=blocks):
-                for block in blocks:
-                    yield from nodes_in(file, block, depth)
-            case Recall(function=function) if depth < MOST_CALLS:
+                waiting.extend(iter(block) for block in reversed(blocks))
+            case Recall(function=function) if id(function) not in seen:
+                seen.add(id(function))
                 body = file.of_function.get(id(function))
                 if body is not None:
-                    yield from nodes_in(file, body.nodes, depth + 1)
+                    waiting.append(iter(body.nodes))
