@@ -23,18 +23,19 @@ from jax import lax
 from shapelint.dims import Dim, as_dim, axis
 from shapelint.ops import (
     autograd,
+    broadcasting,
     casts,
     creation,
     elementwise,
     infer_call,
     normalisation,
+    operators,
     ordering,
     random,
     reductions,
 )
 from shapelint.ops.attributes import tensor_attribute
 from shapelint.ops.dtypes import parse
-from shapelint.ops.elementwise import OPERATORS, UNARY_OPERATORS
 from shapelint.ops.op import ShapeError
 from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
 from shapelint.values import (
@@ -60,6 +61,10 @@ PRIMES = (5, 7, 11, 13)
 MODULES = {"torch": torch, "np": np, "jnp": jnp, "F": F, "lax": lax, "jax": jax}
 PREFIXES = {"np": "numpy", "jnp": "jax.numpy", "lax": "jax.lax", "F": "torch.nn.functional"}
 METHODS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
+BINARY_OPERATORS = {
+    **{symbol: function for symbol, (function, *_) in operators.SYMBOLS.items()},
+    "@": "operator.matmul",
+}
 SYMBOLS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
     ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Eq: "==",
@@ -111,11 +116,11 @@ def infer(node: ast.expr, symbols: Any) -> Value:
 
     match node:
         case ast.BinOp(left, symbol, right):
-            return infer_call(OPERATORS[SYMBOLS[type(symbol)]], [known(left), known(right)])
+            return infer_call(BINARY_OPERATORS[SYMBOLS[type(symbol)]], [known(left), known(right)])
         case ast.Compare(left, [symbol], [right]):
-            return infer_call(OPERATORS[SYMBOLS[type(symbol)]], [known(left), known(right)])
+            return infer_call(BINARY_OPERATORS[SYMBOLS[type(symbol)]], [known(left), known(right)])
         case ast.UnaryOp(symbol, operand):
-            return infer_call(UNARY_OPERATORS[SYMBOLS[type(symbol)]], [known(operand)])
+            return infer_call(operators.PREFIXES[SYMBOLS[type(symbol)]][0], [known(operand)])
         case ast.Call(function, args, keywords):
             callee, receiver = callee_of(function)
             given = {keyword.arg: known(keyword.value) for keyword in keywords}
@@ -1016,7 +1021,8 @@ def test_every_spelling_is_one_of_the_library() -> None:
 
 
 def spellings() -> list[str]:
-    mine = (elementwise, reductions, normalisation, ordering, creation, random, casts, autograd)
+    arithmetic = (elementwise, operators, broadcasting)
+    mine = (*arithmetic, reductions, normalisation, ordering, creation, random, casts, autograd)
     return [text.partition("(")[0] for topic in mine for op in topic.OPS for text in op.spellings]
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from shapelint.ops import (
     attention,
     autograd,
+    broadcasting,
     casts,
     contractions,
     convolutions,
@@ -31,6 +32,7 @@ from shapelint.ops import (
     losses,
     masked,
     normalisation,
+    operators,
     ordering,
     pooling,
     random,
@@ -52,7 +54,8 @@ from shapelint.ops.results import combine, finish, operand_graphs, take_effect
 from shapelint.values import UNKNOWN, Layer, Unknown, Value
 
 TOPICS = (
-    *(elementwise, reductions, normalisation, ordering, creation, random, casts, autograd),
+    *(elementwise, operators, broadcasting),
+    *(reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
     *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),

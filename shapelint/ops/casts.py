@@ -121,7 +121,6 @@ SCALARS = (
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "complex64", "complex128", "bool_"),
 )
-NUMPY_SCALARS = (*SCALARS, "half", "single", "double")
 
 OPS: tuple[Op, ...] = (
     row(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from shapelint.dims import ONE, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, reduced
-from shapelint.ops.elementwise import broadcast_all
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.equations import einsum
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, flag, integer, integers, is_none, tensor
 from shapelint.ops.reshaping import flatten, merged

@@ -223,8 +223,6 @@ def both(name: str, signature: str) -> tuple[str, str]:
     return f"numpy.{name}({signature})", f"jax.numpy.{name}({signature})"
 
 
-ARANGE = both("arange", "start, stop, step, dtype")
-
 OPS: tuple[Op, ...] = (
     *(
         row(name, filled, f"torch.{name}(*size, {TORCH})", *both(name, "shape, dtype, order, *, device"))

@@ -53,10 +53,6 @@ OTHERS: Mapping[str, str] = {
 CONSTRUCTORS: Mapping[str, str] = {**SCALAR, **VECTOR, **OTHERS}
 NAMES = frozenset(f"{HOME}.{name}" for name in CONSTRUCTORS)
 NO_PARAMETERS = frozenset({"total_count", "temperature", "validate_args"})
-REPARAMETERISED = frozenset(CONSTRUCTORS) - {
-    "Poisson", "Bernoulli", "Geometric", "Binomial", "NegativeBinomial", "Categorical", "OneHotCategorical",
-    "Multinomial", "VonMises",
-}  # fmt: skip
 
 
 def shapes(layer: Value) -> tuple[Shape, Shape]:

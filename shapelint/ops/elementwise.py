@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import reduce
 
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
-from shapelint.ops.dtypes import element_dtype, promote_of, result_dtype, to_real, unknown_dtype
-from shapelint.ops.op import DtypeRule, GraphEffect, Op, ShapeError, Unknowable, integer, is_none, sizes, tensor
-from shapelint.shapes import line_up
-from shapelint.values import NONE, UNKNOWN, Axis, Int, Shape, Tensor, Tuple, Value, tensors_in
+from shapelint.ops.broadcasting import broadcast_all
+from shapelint.ops.dtypes import element_dtype, promote_of, result_dtype, to_real
+from shapelint.ops.op import DtypeRule, GraphEffect, Op, integer, is_none, tensor
+from shapelint.values import NONE, UNKNOWN, Axis, Shape, Tensor, Value
 
 NO_GRAPH, ZERO = GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT
 
@@ -28,29 +26,9 @@ PLACES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def broadcast_all(*shapes: Shape) -> Shape:
-    """The shapes lined up from the right, sizes equal or 1; ShapeError where that can never be."""
-    return reduce(_broadcast_two, shapes)
-
-
-def _broadcast_two(a: Shape, b: Shape) -> Shape:
-    lined_up = line_up(a, b)
-    conflict = lined_up.conflict
-    if conflict is not None:
-        raise ShapeError(f"{a} and {b} do not broadcast: {conflict.left} against {conflict.right}")
-    return lined_up.shape
-
-
 def binary(x: Value, y: Value) -> Shape:
     """(…a) with (…b): lined up from the right."""
     return broadcast_all(tensor(x).shape, tensor(y).shape)
-
-
-def operator(x: Value, y: Value = NONE) -> Shape | Value:
-    """Python's operators: elementwise where an operand is an array, anything else otherwise."""
-    if not any(isinstance(value, Tensor) for value in (x, y)):
-        return UNKNOWN
-    return tensor(x).shape if is_none(y) else binary(x, y)
 
 
 def all_close(x: Value, y: Value) -> Value:
@@ -101,27 +79,6 @@ def glu(x: Value, dim: Value = NONE) -> Shape:
     """(…, 2n, …) -> (…, n, …)"""
     axis = -1 if is_none(dim) else integer(dim)
     return edited(tensor(x).shape, (axis,), lambda a: (Axis(a.size // 2),))
-
-
-def broadcast_arrays(tensors: Value) -> tuple[Tensor, ...]:
-    """Each with the shape of all together, and with a dtype and graph of its own."""
-    found = tuple(tensors_in([tensors]))
-    if not isinstance(tensors, Tuple) or len(found) != len(tensors.items):
-        raise Unknowable("not a known number of tensors")
-    shape = broadcast_all(*(t.shape for t in found))
-    return tuple(replace(t, shape=shape, made_by=None) for t in found)
-
-
-def broadcast_shapes(shapes: Value) -> Value:
-    """The size that tensors of these sizes broadcast to."""
-    if not isinstance(shapes, Tuple):
-        raise Unknowable("not a known number of shapes")
-    if all(isinstance(item, Int) for item in shapes.items):
-        raise Unknowable("one shape of several sizes, or several shapes")
-    shape = broadcast_all(*map(sizes, shapes.items))
-    if shape.rank is None:
-        raise Unknowable("rank not known")
-    return Tuple(tuple(Int(size) for size in shape.sizes), "size")
 
 
 def double(bound: Mapping[str, Value], library: str | None) -> str | None:
@@ -319,40 +276,6 @@ STEPS: tuple[Row, ...] = (
 )
 MAGNITUDES: tuple[Row, ...] = (("abs", "torch torch.absolute np np.absolute jnp jnp.absolute lax"),)
 
-SYMBOLS: Mapping[str, tuple[str, str, DtypeRule, GraphEffect]] = {
-    "+": ("operator.add", "add", "promote", GraphEffect.DIFFERENTIABLE),
-    "-": ("operator.sub", "sub", "promote", GraphEffect.DIFFERENTIABLE),
-    "*": ("operator.mul", "mul", "promote", GraphEffect.DIFFERENTIABLE),
-    "/": ("operator.truediv", "div", "quotient", GraphEffect.DIFFERENTIABLE),
-    "//": ("operator.floordiv", "floor_divide", "counted", ZERO),
-    "%": ("operator.mod", "remainder", "counted", GraphEffect.DIFFERENTIABLE),
-    "**": ("operator.pow", "pow", "counted", GraphEffect.DIFFERENTIABLE),
-    "&": ("operator.and_", "bitwise_and", "promote", NO_GRAPH),
-    "|": ("operator.or_", "bitwise_or", "promote", NO_GRAPH),
-    "^": ("operator.xor", "bitwise_xor", "promote", NO_GRAPH),
-    "<<": ("operator.lshift", "lshift", "counted", NO_GRAPH),
-    ">>": ("operator.rshift", "rshift", "counted", NO_GRAPH),
-    "==": ("operator.eq", "eq", "bool", NO_GRAPH),
-    "!=": ("operator.ne", "ne", "bool", NO_GRAPH),
-    "<": ("operator.lt", "lt", "bool", NO_GRAPH),
-    "<=": ("operator.le", "le", "bool", NO_GRAPH),
-    ">": ("operator.gt", "gt", "bool", NO_GRAPH),
-    ">=": ("operator.ge", "ge", "bool", NO_GRAPH),
-}
-PREFIXES: Mapping[str, tuple[str, str, DtypeRule, GraphEffect]] = {
-    "-": ("operator.neg", "neg", "same", GraphEffect.DIFFERENTIABLE),
-    "+": ("operator.pos", "positive", "same", GraphEffect.DIFFERENTIABLE),
-    "~": ("operator.invert", "invert", "same", NO_GRAPH),
-}
-# Python's binary, unary and augmented operators -> the callee to look up.
-OPERATORS: Mapping[str, str] = {**{symbol: row[0] for symbol, row in SYMBOLS.items()}, "@": "operator.matmul"}
-UNARY_OPERATORS: Mapping[str, str] = {symbol: row[0] for symbol, row in PREFIXES.items()}
-AUGMENTED_OPERATORS: Mapping[str, str] = {
-    f"{symbol}=": f"operator.i{callee.removeprefix('operator.').rstrip('_')}"
-    for symbol, callee in OPERATORS.items()
-    if symbol[0] not in "=!<>" or symbol in {"<<", ">>"}
-}
-
 OPS: tuple[Op, ...] = (
     *rows(ARITHMETIC, binary, "x, y"),
     *rows(COUNTING, binary, "x, y", "counted"),
@@ -378,11 +301,6 @@ OPS: tuple[Op, ...] = (
     *rows((("clamp", "torch.clamp_max"),), clamp, "x, max", promote_of("x", "max")),
     *rows((("masked_fill", "torch"),), masked_fill, "x, mask, value", "same"),
     *rows((("fill", "torch"),), overwritten, "x, value", "same"),
-    *(
-        Op(name, operator, (f"{c}(x, y)",), Kind.ELEMENTWISE, dtype, graph)
-        for c, name, dtype, graph in SYMBOLS.values()
-    ),
-    *(Op(name, operator, (f"{c}(x)",), Kind.ELEMENTWISE, dtype, graph) for c, name, dtype, graph in PREFIXES.values()),
     Op("conj", unary, ("numpy.ndarray.conj(self)", "numpy.ndarray.conjugate(self)"), Kind.ELEMENTWISE, "same"),
     Op("clamp", clamp, ("jax.lax.clamp(min, x, max)",), Kind.ELEMENTWISE, "same"),
     Op("clamp", clamp, ("numpy.ndarray.clip(x, min, max, out)",), Kind.ELEMENTWISE, promote_of("x", "min", "max")),
@@ -393,21 +311,4 @@ OPS: tuple[Op, ...] = (
     Op("copy_", overwritten, ("torch.Tensor.copy_(x, value, non_blocking)",), Kind.ELEMENTWISE, "same"),
     Op("fill_", overwritten, ("torch.Tensor.fill_(x, value)",), Kind.ELEMENTWISE, "same"),
     Op("zero_", unary, ("torch.Tensor.zero_(x)",), Kind.ELEMENTWISE, "same", GraphEffect.CONSTANT),
-    Op(
-        "broadcast_tensors",
-        broadcast_arrays,
-        (
-            "torch.broadcast_tensors(*tensors)",
-            "numpy.broadcast_arrays(*tensors)",
-            "jax.numpy.broadcast_arrays(*tensors)",
-        ),
-        Kind.LAYOUT,
-        unknown_dtype,
-    ),
-    Op(
-        "broadcast_shapes",
-        broadcast_shapes,
-        ("torch.broadcast_shapes(*shapes)", "numpy.broadcast_shapes(*shapes)", "jax.numpy.broadcast_shapes(*shapes)"),
-        Kind.OTHER,
-    ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 
 from shapelint.dims import ONE
-from shapelint.ops.elementwise import broadcast_all
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.op import ShapeError, Unknowable, tensor
 from shapelint.ops.runs import ends, joined, with_rank
 from shapelint.shapes import never_equal

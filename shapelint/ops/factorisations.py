@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shapelint.dims import as_dim
 from shapelint.events import Kind
-from shapelint.ops.elementwise import broadcast_all
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.layout import matrices
 from shapelint.ops.linalg import core, solved_either_side, square, square_axes, torch_solve
 from shapelint.ops.op import GraphEffect, Named, Op, Part, Result, Unknowable, flag, integer, is_none, tensor

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shapelint.events import Kind
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.contractions import matmul
 from shapelint.ops.dtypes import is_inexact
-from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layers import bilinear, embedding_bag
 from shapelint.ops.layout import matrices
 from shapelint.ops.losses import MEAN, cross_entropy

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from shapelint.dims import ONE
 from shapelint.events import Kind
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import element_dtype, promote, to_complex
-from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layout import matrices
 from shapelint.ops.op import (
     DtypeRule,

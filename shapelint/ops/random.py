@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from shapelint.events import Kind
 from shapelint.ops.axes import reduced
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.creation import TORCH, filled, like, of_floats
 from shapelint.ops.dtypes import default_dtype, promote, unknown_dtype
-from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,

@@ -26,7 +26,6 @@ from shapelint.values import FALSE, NONE, Const, Int, Shape, Tensor, Tuple, Unkn
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 LAST = Int(as_dim(-1))
-FIRST = Int(as_dim(0))
 
 
 def reduction(x: Value, dim: Value = NONE, keepdim: Value = FALSE) -> Shape:
@@ -134,7 +133,6 @@ TORCH = "dim, keepdim, *, dtype"
 NUMPY = "axis, dtype, out, keepdims, *, where"
 NUMPY_PLAIN = "axis, out, keepdims, *, where"
 NUMPY_MOMENT = "axis, dtype, out, ddof, keepdims, *, where"
-JAX = "axis, dtype, out, keepdims, *, where"
 JAX_PLAIN = "axis, out, keepdims, *, where"
 OVERWRITING = "axis, out, overwrite_input, keepdims"
 POSITION = "axis, out, *, keepdims"

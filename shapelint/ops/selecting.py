@@ -5,8 +5,8 @@ from __future__ import annotations
 from shapelint.dims import ONE, Dim, as_dim, data_dependent
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced, resized
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import promote_of
-from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.layout import movedim
 from shapelint.ops.op import (
     GraphEffect,

@@ -8,8 +8,8 @@ from math import comb
 from shapelint.dims import ONE, Dim, anonymous, as_dim, product
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import default_dtype, is_inexact, promote, to_complex
-from shapelint.ops.elementwise import broadcast_all
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
