@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import TypeVar
 
-from shapelint.events import Call, Entered, Event, Kind, Left, Operation
+from shapelint.events import Event, Kind, Operation
 
 Found = TypeVar("Found")
 PROBLEM = "a problem"  # no operation has this name
@@ -73,19 +73,3 @@ def events_of(events: Sequence[Event], kind: type[Some]) -> Iterator[Some]:
         event = events[index]
         assert isinstance(event, kind)
         yield event
-
-
-def caller_of(events: Sequence[Event], event: Event) -> Call | None:
-    """The call of a project's function in whose evaluation an event happened; None where nobody called it."""
-    depth, inside = 0, False
-    for index, other in enumerate(events):
-        if other is event:
-            inside = True
-        elif inside and type(other) is Entered:
-            depth += 1
-        elif inside and type(other) is Left:
-            if depth == 0:
-                following = events[index + 1] if index + 1 < len(events) else None
-                return following if isinstance(following, Call) and following.callee is other.function else None
-            depth -= 1
-    return None
