@@ -15,7 +15,7 @@ from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States,
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.switched import is_without_gradients
-from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of
+from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of, varies
 from shapelint.values import Float, Int, Layer, Method, maker_of
 
 LARGEST_BOUND = 1e6  # a clip beyond it only measures
@@ -146,9 +146,16 @@ def zero(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
 def unscale(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
     owner = key(act.subject, where.names)
     again = [path for path in paths if path.of(owner).is_unscaled and lasts(path.tests)]
-    if again and act.other is not None and not is_disabled(act.other):
+    if again and not varies(owner) and act.other is not None and not is_disabled(act.other):
         track.report("unscaled again", act)
+    if owner not in track.owners:  # one of those that are known, but which?
+        yield from (path.changed(perhaps_unscaled, track.owners) for path in paths)
+        return
     yield from (path.changed(unscaled, (owner, NOBODY)) for path in paths)
+
+
+def perhaps_unscaled(_: Key, grads: Grads) -> Grads:
+    return replace(grads, scaled=None)
 
 
 def unscaled(_: Key, grads: Grads) -> Grads:
@@ -213,7 +220,7 @@ def step(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
     if scaler is not None:
         if all(g.plain is not None for g in grads):
             track.report("not scaled", act, None, grads[0].plain.site)  # type: ignore[union-attr]
-        if all((scaler, owner) in path.awaiting for path in paths):
+        if not varies(owner) and all((scaler, owner) in path.awaiting for path in paths):
             track.report("not updated", act)
     elif act.other is None and owner in track.proven:
         bypasses(track, act, grads)

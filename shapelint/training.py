@@ -71,6 +71,8 @@ def key(value: Value, names: Names = NO_NAMES, depth: int = 0) -> Key:
             return frozenset(key(option, names, depth) for option in value.options if option != NONE)
         case None:
             return object() if value == UNKNOWN or isinstance(value, Const) else id(value)
+        case Input(kind="item", name=name, source=source) if (item := _item(source, name, names)) is not None:
+            return key(item, names, depth)
         case Input(kind="attribute" | "item" | "iteration" as kind, name=name, source=source) if source is not None:
             return kind, name, key(source, names, depth)
         case Item(of=event, index=index):
@@ -83,6 +85,26 @@ def key(value: Value, names: Names = NO_NAMES, depth: int = 0) -> Key:
     if given is None or maker_of(given) is maker or depth > 8:
         return id(maker)
     return key(given, names, depth + 1)
+
+
+def _item(source: Value | None, name: str, names: Names) -> Value | None:
+    """What `g, d = optimizers` or `optimizers[1]` stands for where the parameter was given a tuple or list."""
+    given = names.get(id(maker_of(source)))
+    if not isinstance(given, Tuple) or not name.isdecimal() or int(name) >= len(given.items):
+        return None
+    return given.items[int(name)]
+
+
+def varies(found: Key) -> bool:
+    """Whether each round of a loop may mean another object by it: `for optimizer in optimizers`, `optimizers[i]`."""
+    match found:
+        case ("iteration", _, _):
+            return True
+        case ("item", str() as name, source):
+            return not name.startswith(("'", '"')) and not name.lstrip("-").isdecimal() or varies(source)
+        case (str(), _, source):
+            return varies(source)
+    return False
 
 
 def is_layer(value: Value, prefix: str) -> bool:
