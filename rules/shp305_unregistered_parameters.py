@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Operation, Stored
+from shapelint.optimized import choosers
 from shapelint.proposals import registering
 from shapelint.registration import (
     PLAIN,
@@ -42,6 +43,7 @@ from shapelint.registration import (
     made_in_forward,
     random_weights,
     registered,
+    settled,
     steps_of,
 )
 from shapelint.rule import Clue, Report
@@ -52,9 +54,12 @@ INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList o
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     known = registered(events) | handed_out(events)
+    elsewhere, by_hand = settled(events, known), set(choosers(events))
     for step in steps_of(events, Stored, "parameter"):
         match step.event:
             # What a caller hands in may be kept out on purpose: a teacher in a list.
+            case Stored() as stored if id(stored) in elsewhere or id(stored.owner.cls) in by_hand:
+                continue
             case Stored() as stored if is_module(stored.owner) and step.stack and step.stack[0].owner is stored.owner:
                 yield from _stored(stored, known)
             case Operation(name="parameter", operands=(Tensor() as source, *_)) as made if step.is_in_forward:

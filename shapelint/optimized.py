@@ -12,7 +12,7 @@ from shapelint.record import record
 from shapelint.registration import is_module, learners, steps
 from shapelint.switched import handled, is_among, is_without_gradients, optimized, parts_of, source_of
 from shapelint.training import GIVING, modules_of
-from shapelint.values import Layer, Library, Method, Unknown, Value, maker_of
+from shapelint.values import Instance, Layer, Library, Method, Unknown, Value, maker_of
 
 
 @record(eq=False)
@@ -43,6 +43,14 @@ def built(events: Sequence[Event]) -> Iterator[Trained]:
             case Operation(name="optimizer", arguments=arguments) as event:
                 modules, is_complete = modules_of(arguments.get("params"))
                 yield Trained(event, index, step.stack[-1] if step.stack else None, tuple(modules), is_complete)
+
+
+def choosers(events: Sequence[Event]) -> Iterator[int]:
+    """Identities of module classes that build an optimizer themselves, and choose its parameters nobody knows how."""
+    for trained in built(events):
+        owner = trained.within.owner if trained.within is not None else None
+        if isinstance(owner, Instance) and is_module(owner) and not trained.is_complete:
+            yield id(owner.cls)
 
 
 def replaced(events: Sequence[Event]) -> Iterator[Lost]:

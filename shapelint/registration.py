@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Returned, Stored
-from shapelint.index import once_per_file, places
+from shapelint.index import events_of, once_per_file, places
 from shapelint.provenance import ancestors
 from shapelint.values import (
     Class,
@@ -130,6 +130,18 @@ def registered(events: Sequence[Event]) -> set[int]:
     """Identities of all that is, anywhere in the file, made an attribute of its own or part of a ModuleList."""
     entering = (events[place] for place in places(events, (Stored, Call)))
     return {identity(found) for event in entering for value in _registering(event) for found in learners(value)}
+
+
+def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
+    """Identities of the events that store what is known, and of those that store there in other evaluations.
+
+    Not those for other classes: a subclass may register what its base leaves in a list.
+    """
+    places: dict[tuple[int, int], list[Stored]] = {}
+    for event in events_of(events, Stored):
+        places.setdefault((id(event.site.node), id(event.owner.cls)), []).append(event)
+    groups = (g for g in places.values() if any(identity(v) in known for event in g for v in learners(event.value)))
+    return {id(event) for group in groups for event in group}
 
 
 def handed_out(events: Sequence[Event]) -> set[int]:

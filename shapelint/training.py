@@ -89,7 +89,7 @@ def key(value: Value, names: Names = NO_NAMES, depth: int = 0) -> Key:
 
 def _item(source: Value | None, name: str, names: Names) -> Value | None:
     """What `g, d = optimizers` or `optimizers[1]` stands for where the parameter was given a tuple or list."""
-    given = names.get(id(maker_of(source)))
+    given = names.get(id(maker_of(source))) if source is not None else None
     if not isinstance(given, Tuple) or not name.isdecimal() or int(name) >= len(given.items):
         return None
     return given.items[int(name)]
@@ -101,7 +101,8 @@ def varies(found: Key) -> bool:
         case ("iteration", _, _):
             return True
         case ("item", str() as name, source):
-            return not name.startswith(("'", '"')) and not name.lstrip("-").isdecimal() or varies(source)
+            is_constant = name.startswith(("'", '"')) or name.lstrip("-").isdecimal()
+            return not is_constant or varies(source)
         case (str(), _, source):
             return varies(source)
     return False
