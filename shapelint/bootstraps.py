@@ -29,6 +29,7 @@ from shapelint.values import (
     Unknown,
     Value,
     maker_of,
+    number,
 )
 
 REGRESSIONS = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss", "l2_loss"})
@@ -100,8 +101,8 @@ def flows(events: Sequence[Event]) -> Iterator[tuple[Flow, frozenset[object] | N
     seeds: set[Event] = set()
     for entered in events_of(events, Entered) if wanted else ():
         values = list(entered.parameters.values())
-        for number in wanted.get(id(entered.function), ()):
-            maker = maker_of(values[number]) if -len(values) <= number < len(values) else None
+        for place in wanted.get(id(entered.function), ()):
+            maker = maker_of(values[place]) if -len(values) <= place < len(values) else None
             if isinstance(maker, Input):
                 seeds.add(maker)
     if seeds:
@@ -152,15 +153,6 @@ def residual(flow: Flow, use: Operation) -> list[Term]:
     exponent = values[1] if use.name == "pow" and len(values) > 1 else None
     is_two = use.name == "square" or number(exponent) == 2
     return terms_of(flow, values[0]) if is_two and values else []
-
-
-def number(value: Value | None) -> float | None:
-    match value:
-        case Int(dim=dim):
-            return dim.value
-        case Float(value=known):
-            return known
-    return None
 
 
 def is_data(value: Value) -> bool:

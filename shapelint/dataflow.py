@@ -17,8 +17,9 @@ from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
 from shapelint.record import record
+from shapelint.regions import is_without_gradients
 from shapelint.registration import WEIGHTED_LAYERS, steps_of
-from shapelint.switched import is_without_gradients, source_of, switched_off
+from shapelint.switched import source_of, switched_off
 from shapelint.values import (
     NONE,
     UNKNOWN,

@@ -9,7 +9,7 @@ from shapelint.dims import ONE, Dim
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, identity, least_ranks, made_by
 from shapelint.index import operations
-from shapelint.uses import Use, consumers, is_same, made, uses
+from shapelint.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
 from shapelint.values import NONE, Axis, Float, Int, Many, Tensor, Tuple, Unknown, Value
 
 SOFTMAXES = frozenset({"softmax", "log_softmax", "softmin"})
@@ -17,7 +17,6 @@ PICKS = frozenset({"argmax", "argmin", "max", "min", "gather"})
 PRODUCTS = frozenset({"matmul", "bmm", "mm"})
 POOLED = frozenset({"sum", "mean"})
 TURNS = frozenset({"t", "transpose", "permute", "mT"})
-FEATURE_LAYERS = frozenset({"linear", "layer_norm", "rms_norm", "embedding", "rnn", "attention", "transformer"})
 CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss"})
 WIDTHS = ("in_features", "input_size", "embed_dim", "normalized_shape", "d_model")
 
@@ -183,7 +182,7 @@ def features_last(event: Operation) -> Iterator[int]:
 def is_made_by_features(value: Value) -> bool:
     for source in elementwise_sources(value):
         event = made_by(source)
-        if isinstance(event, Operation) and event.name in FEATURE_LAYERS and event.kind is Kind.LAYER:
+        if isinstance(event, Operation) and event.name in LAST_AXIS_LAYERS and event.kind is Kind.LAYER:
             return True
     return False
 
@@ -210,7 +209,7 @@ def _goes_on(events: Sequence[Event], event: Operation, count: Dim) -> bool:
     output = made(event)
     for use in uses(events, output, 1) if output is not None else ():
         layer = use.event.layer
-        if layer is None or use.axis != 1 or use.event.name not in FEATURE_LAYERS:
+        if layer is None or use.axis != 1 or use.event.name not in LAST_AXIS_LAYERS:
             continue
         if any(_size(layer.config.get(width, NONE)) == count for width in WIDTHS):
             return True

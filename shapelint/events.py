@@ -213,6 +213,8 @@ class Loop:
 
     site: Site
     round: int | None
+    target: Site | None = None  # of a for loop: what each round binds, and what it goes through
+    iterable: Site | None = None
     values: tuple[Value, ...] = ()
 
 

@@ -17,8 +17,9 @@ from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region
 from shapelint.index import once_per_file, operations, places
 from shapelint.provenance import ancestors
 from shapelint.record import record
+from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, is_parameter, steps, steps_of
-from shapelint.switched import handled, is_among, is_without_gradients, optimized, source_of
+from shapelint.switched import handled, is_among, optimized, source_of
 from shapelint.values import NONE, TRUE, Layer, Method, Tuple, Union, Value, maker_of, options
 
 

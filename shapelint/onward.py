@@ -9,8 +9,9 @@ from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region,
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
+from shapelint.regions import SWITCHES, is_without_gradients
 from shapelint.registration import WEIGHTED_LAYERS, steps_of
-from shapelint.switched import SWITCHES, handled, is_among, is_without_gradients, optimized, parts_of, switched_off
+from shapelint.switched import handled, is_among, optimized, parts_of, switched_off
 from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value, maker_of
 
 MOST_SEEN = 400

@@ -9,8 +9,9 @@ from shapelint.exhausted import Lost, used_up
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors
 from shapelint.record import record
+from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, learners, steps
-from shapelint.switched import handled, is_among, is_without_gradients, optimized, parts_of, source_of
+from shapelint.switched import handled, is_among, optimized, parts_of, source_of
 from shapelint.training import GIVING, modules_of
 from shapelint.values import Instance, Layer, Library, Method, Unknown, Value, maker_of
 

@@ -10,7 +10,8 @@ from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file
 from shapelint.provenance import sources
 from shapelint.record import record
-from shapelint.switched import handled, is_among, is_without_gradients, source_of
+from shapelint.regions import is_without_gradients
+from shapelint.switched import handled, is_among, source_of
 from shapelint.values import (
     Dict,
     Function,

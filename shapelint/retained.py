@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dataflow import LINEAR, Flow, cuts
-from shapelint.events import (
-    Call,
-    Carried,
-    Entered,
-    Event,
-    Grown,
-    Input,
-    Item,
-    Joined,
-    Loop,
-    Operation,
-    Stored,
-    Written,
-)
+from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Item, Joined, Loop, Operation, Stored, Written
 from shapelint.index import events_of, once_per_file, operations, places_of
 from shapelint.reached import (
     Reached,
@@ -31,9 +18,10 @@ from shapelint.reached import (
     trusting,
 )
 from shapelint.record import record
+from shapelint.regions import SWITCHES, is_without_gradients
 from shapelint.registration import is_module
 from shapelint.spans import Span, around, spans_of, starts
-from shapelint.switched import SWITCHES, is_without_gradients, source_of
+from shapelint.switched import source_of
 from shapelint.values import (
     TRUE,
     Instance,

@@ -52,7 +52,7 @@ CALLED = frozenset({"forward", "predict", "__call__"})
 class Round:
     """The last round of a loop that is analysed: what happens in it, without loops and functions inside of it."""
 
-    loop: Site
+    loop: Loop
     events: tuple[Event, ...]
     everything: tuple[Event, ...]  # also inside of loops and functions
 
@@ -67,17 +67,17 @@ class Row:
 
 def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
     """The last round of each loop over unknown items that the analysis went through twice, or once inside of others."""
-    begun: list[tuple[Site, int]] = []
+    begun: list[tuple[Loop, int]] = []
     for place in places_of(events, Loop):
         event = events[place]
         assert isinstance(event, Loop)
-        if begun and begun[-1][0].node is event.site.node:
-            site, start = begun.pop()
+        if begun and begun[-1][0].site.node is event.site.node:
+            loop, start = begun.pop()
             if event.round is None:
                 inside = tuple(events[start + 1 : place])
-                yield Round(site, tuple(_own(inside)), inside)
+                yield Round(loop, tuple(_own(inside)), inside)
         if event.round is not None:
-            begun.append((event.site, place))
+            begun.append((event, place))
 
 
 def _own(events: Sequence[Event]) -> Iterator[Event]:
@@ -114,10 +114,9 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
             yield event
 
 
-def _variables(loop: Site) -> set[str]:
+def _variables(loop: Loop) -> set[str]:
     """The names that each round of a for loop binds anew."""
-    header = re.match(r"(?:async )?for (.*?) in ", loop.text)
-    return set(re.findall(r"\w+", header[1])) if header is not None else set()
+    return set(re.findall(r"\w+", loop.target.text)) if loop.target is not None else set()
 
 
 def _is_value(callee: Unknown) -> bool:
@@ -169,7 +168,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 if _is_small(table):
                     return None
                 name = event.name_of(table, "the tensor")
-                row = Row(_iterated(found) if "(" in name else name, event.site)
+                row = Row(_iterated(found.loop) if "(" in name else name, event.site)
                 is_one = is_batch or isinstance(index, Slice)
                 rank = event.result.shape.rank if isinstance(event.result, Tensor) else None
                 return (row, BATCH_OF_ONE) if is_one else ((row, rank) if rank is not None else None)
@@ -180,7 +179,11 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 current = inner
             case Input(kind="iteration", source=source) if source is not None:
                 is_row = (is_batch and _is_gathered(found, call)) or _is_picked(found, call)
-                return (Row(_iterated(found), found.loop), BATCH_OF_ONE) if is_row else None
+                return (
+                    (Row(_iterated(found.loop), found.loop.iterable or found.loop.site), BATCH_OF_ONE)
+                    if is_row
+                    else None
+                )
             case _:
                 return None
     return None
@@ -240,9 +243,11 @@ def _is_picked(found: Round, call: Event) -> bool:
     return False
 
 
-def _iterated(found: Round) -> str:
-    header = re.match(r"(?:async )?for .*? in (?:enumerate\(|zip\(|tqdm\()*([\w.\[\]]+)", found.loop.text)
-    return header[1] if header is not None else "the items"
+def _iterated(loop: Loop) -> str:
+    """The author's words for what a loop goes through, past enumerate(...) and its like."""
+    text = loop.iterable.text if loop.iterable is not None else ""
+    found = re.match(r"(?:enumerate\(|zip\(|tqdm\()*([\w.\[\]]+)", text)
+    return found[1] if found is not None else "the items"
 
 
 def is_independent(found: Round) -> bool:

@@ -14,7 +14,7 @@ from shapelint.index import once_per_file
 from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States, Test, Walk, Where, nodes_in, outline
 from shapelint.provenance import ancestors
 from shapelint.record import record
-from shapelint.switched import is_without_gradients
+from shapelint.regions import is_without_gradients
 from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of, varies
 from shapelint.values import Float, Int, Layer, Method, maker_of
 

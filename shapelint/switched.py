@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shapelint.events import Call, Event, Input, Operation, Region
 from shapelint.index import events_of, once_per_file, operations, places_of
 from shapelint.provenance import ancestors
+from shapelint.regions import NO_GRAD, is_without_gradients
 from shapelint.values import (
     FALSE,
     UNKNOWN,
@@ -24,16 +25,8 @@ from shapelint.values import (
     maker_of,
 )
 
-NO_GRAD = frozenset({"no_grad", "inference_mode"})
-SWITCHES = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
 OF_PARAMETERS = frozenset({"parameters", "named_parameters", "children", "modules", "named_children", "buffers"})
 WRITING = frozenset({"requires_grad_", "data", "copy_", "lerp", "mul", "add"})  # what freezes or averages parameters
-
-
-def is_without_gradients(regions: Sequence[str]) -> bool:
-    """Whether the innermost region that says so switches gradients off."""
-    innermost = next((r for r in reversed(regions) if r in NO_GRAD or r == "enable_grad"), None)
-    return innermost in NO_GRAD
 
 
 @once_per_file

@@ -390,5 +390,10 @@ def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
                 yield from tensors_in((item,))
 
 
+def number(value: Value | None) -> float | None:
+    """A Python number that is known."""
+    return value.dim.value if isinstance(value, Int) else value.value if isinstance(value, Float) else None
+
+
 def options(value: Value) -> tuple[Value, ...]:
     return value.options if isinstance(value, Union) else (value,)

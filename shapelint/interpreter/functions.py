@@ -15,6 +15,7 @@ from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
 from shapelint.provenance import originate
+from shapelint.regions import SWITCHES
 from shapelint.scopes import Scope
 from shapelint.values import (
     NONE,
@@ -275,7 +276,7 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
 
 def decorated_regions(frame: Frame, function: Function) -> Iterator[Region]:
     """@torch.no_grad() and its like hold for the whole body."""
-    from shapelint.interpreter.transforms import REGIONS, SWITCHES
+    from shapelint.interpreter.transforms import REGIONS
 
     for decorator in function.node.decorators:
         node = decorator.decorator

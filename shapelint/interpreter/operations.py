@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from itertools import islice, product
 
@@ -17,6 +17,7 @@ from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
 from shapelint.provenance import originate
 from shapelint.record import record
+from shapelint.regions import is_without_gradients
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -214,19 +215,9 @@ def severed(frame: Frame, value: Value, event: Operation) -> Value:
         case Tensor(graph=graph) | Int(graph=graph) | Float(graph=graph) | Unknown(graph=graph):
             if graph.state in SEVERED and graph.cut_by is None:
                 return replace(value, graph=replace(graph, cut_by=event))
-            if graph.state is GraphState.GRAPH and frame.regions and no_grad(frame.regions):
+            if graph.state is GraphState.GRAPH and frame.regions and is_without_gradients(frame.regions):
                 return replace(value, graph=Graph(GraphState.CUT, graph.origins, event))
     return value
-
-
-def no_grad(regions: Sequence[str]) -> bool:
-    """Whether the innermost region that says so switches gradients off."""
-    for region in reversed(regions):
-        if region in {"no_grad", "inference_mode"}:
-            return True
-        if region == "enable_grad":
-            return False
-    return False
 
 
 def sites_of(frame: Frame, spelling: Spelling, arguments: Arguments) -> dict[str, Site]:

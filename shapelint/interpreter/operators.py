@@ -29,6 +29,7 @@ from shapelint.values import (
     Unknown,
     Value,
     graph_of,
+    number,
     options,
 )
 
@@ -179,15 +180,6 @@ def noted(frame: Frame, node: cst.CSTNode, operator: str, result: Value, left: V
     frame.tell(event)
     graph = graph_of(left) if graph_of(left).origins else graph_of(right)
     return originate(replace(result, graph=graph) if isinstance(result, Float) else result, event)
-
-
-def number(value: Value) -> float | None:
-    match value:
-        case Int(dim=dim):
-            return dim.value
-        case Float(value=known):
-            return known
-    return None
 
 
 def default_number(value: Value) -> float | None:

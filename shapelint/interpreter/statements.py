@@ -154,7 +154,7 @@ def loops_over(frame: Frame, node: cst.For) -> None:
         key = frame.key
         for number, item in enumerate(known):
             frame.key = (key, id(node), number) if number else key
-            frame.tell(Loop(frame.site(node), number))
+            begins_round(frame, node, number)
             assign(frame, node.target, item)
             execute_block(frame, node.body)
             frame.meet([frame.snapshot(), *frame.breaks], node) if frame.breaks else None
@@ -182,6 +182,11 @@ def loops_while(frame: Frame, node: cst.While) -> None:
     leaves(frame, node, outer)
 
 
+def begins_round(frame: Frame, node: cst.For | cst.While, number: int) -> None:
+    header = (frame.site(node.target), frame.site(node.iter)) if isinstance(node, cst.For) else ()
+    frame.tell(Loop(frame.site(node), number, *header))
+
+
 def leaves(frame: Frame, node: cst.For | cst.While, outer: list[Path]) -> None:
     frame.breaks = outer
     frame.loops.pop()
@@ -197,7 +202,7 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         if number:
             frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
             left_over(frame, before, (frame.place(node), "left"))
-        frame.tell(Loop(frame.site(node), number))
+        begins_round(frame, node, number)
         begin()
         if frame.alive:
             execute_block(frame, node.body)

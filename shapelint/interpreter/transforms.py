@@ -10,6 +10,7 @@ import libcst as cst
 from shapelint.interpreter import casting, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.regions import SWITCHES
 from shapelint.values import (
     FALSE,
     TRUE,
@@ -165,9 +166,6 @@ CONTAINERS: Mapping[str, Callable[[Frame, Arguments, cst.Call], Value | None]] =
     "torch.nn.ParameterDict": module_dict,
     "collections.OrderedDict": ordered_dict,
 }
-
-# Contexts and statements that switch gradients by their argument.
-SWITCHES = frozenset({"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"})
 
 # Contexts that change what operations do to the graph or to dtypes.
 REGIONS: Mapping[str, str] = {
