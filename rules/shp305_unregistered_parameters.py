@@ -1,9 +1,8 @@
 """Weights that the module does not know of: no optimizer, no .to() and no checkpoint sees them.
 
-Reports layers, modules and Parameters in a plain list, tuple or dict on `self`; a Parameter that is stored only after
-an operator, `.to()` or `.cuda()` made another tensor of it; layers with weights and Parameters made in `forward`,
-new at every call; a Parameter made of a computed tensor, which cuts off whatever computed it; random tensors on
-`self` that forward uses like weights.
+Reports layers, modules and Parameters in a plain list, tuple or dict on `self`; a Parameter stored only after an
+operator, `.to()` or `.cuda()` made another tensor of it; layers and Parameters made in `forward`, new at every call;
+a Parameter made of a computed tensor, which cuts off what computed it; random tensors that forward uses like weights.
 
 Why: the model trains and its loss falls, but these weights stay as they were initialised.
 
@@ -49,6 +48,7 @@ from shapelint.registration import (
 from shapelint.rule import Clue, Report
 from shapelint.values import GraphState, Tensor, maker_of
 
+AT_CALLS = False
 INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList or nn.ParameterList"}
 
 

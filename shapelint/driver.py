@@ -6,9 +6,10 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from typing import TypeAlias
 
 from shapelint import source
@@ -61,7 +62,16 @@ def lint_files(
     finally:
         if cache is not None:
             cache.save()
-    return [outcomes[filename] for filename in files]
+    return list(_without_echoes(outcomes[filename] for filename in files))
+
+
+def _without_echoes(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """What several files bring about at one place of another one is shown where the first of them does."""
+    seen: set[tuple[str, str]] = set()
+    for outcome in outcomes:
+        kept = [f for f in outcome.findings if not f.origin or (f.origin, f.code) not in seen]
+        seen.update((f.origin, f.code) for f in kept if f.origin)
+        yield outcome if len(kept) == len(outcome.findings) else replace(outcome, findings=tuple(kept))
 
 
 def lint_stdin(data: bytes, filename: str, config: Config) -> Outcome:

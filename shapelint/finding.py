@@ -67,6 +67,7 @@ class Finding:
     trace: tuple[Step, ...] = ()
     fix: Fix | None = None
     marks: tuple[Span, ...] = ()  # the operands that the message speaks of
+    origin: str = ""  # the place in another file, "losses.py:12", where a call at `start` brings it about
 
 
 @dataclass(frozen=True, slots=True)

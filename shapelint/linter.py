@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shapelint import imports, source
+from shapelint import elsewhere, imports, source
 from shapelint.config import Config
 from shapelint.events import Event, Site
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Span, Step
@@ -87,24 +88,43 @@ def lint_module(
 def _lint_module(module: libcst.Module, text: str, filename: str, config: Config, project: Project | None) -> Outcome:
     from shapelint.interpreter import interpret
 
-    rules = config.rules(filename)
     events: Sequence[Event] = interpret(module, filename, project)
     failures: list[Failure] = []
     reports = [
         (rule, report)
-        for rule in rules
-        for report in _reports(rule, events, filename, failures)
-        if not report.on_request or config.names(rule)
+        for rule, report in _reports(events, filename, config, failures)
+        if rule.at_calls or report.place.module is module
     ]
-    findings = list(_findings(module, filename, _settle(reports, events, module), failures))
+    settled = list(_settle(reports, events))
+
+    def alone(site: Site) -> list[tuple[Rule, Report]]:
+        if project is None or not project.reaches_tensors(site.filename, site.module.code):
+            return []  # it is not even parsed
+        return _reports(interpret(site.module, site.filename, project), site.filename, config, failures)
+
+    foreign = [pair for pair in settled if pair[1].place.module is not module]
+    calls = elsewhere.calls_of(foreign, events, module, config, alone) if foreign else {}
+    shown = [pair for pair in settled if pair[1].place.module is module or id(pair[1]) in calls]
+    findings = list(_findings(module, filename, shown, calls, failures))
     comments = suppressions(text) if findings or config.report_unused_suppressions else ()
     kept, used = silence(findings, comments)
     if config.report_unused_suppressions:
-        kept += unused(filename, comments, used, (rule.code for rule in rules))
+        kept += unused(filename, comments, used, (rule.code for rule in config.rules(filename)))
     return Outcome(tuple(sorted(kept, key=lambda finding: (finding.start, finding.code))), tuple(failures))
 
 
-def _reports(rule: Rule, events: Sequence[Event], filename: str, failures: list[Failure]) -> Iterator[Report]:
+def _reports(
+    events: Sequence[Event], filename: str, config: Config, failures: list[Failure]
+) -> list[tuple[Rule, Report]]:
+    return [
+        (rule, report)
+        for rule in config.rules(filename)
+        for report in _reports_of(rule, events, filename, failures)
+        if not report.on_request or config.names(rule)
+    ]
+
+
+def _reports_of(rule: Rule, events: Sequence[Event], filename: str, failures: list[Failure]) -> Iterator[Report]:
     """What a rule reports, until it fails: then the failure is recorded and the other rules go on."""
     try:
         yield from rule.check(events)
@@ -114,19 +134,17 @@ def _reports(rule: Rule, events: Sequence[Event], filename: str, failures: list[
         failures.append(Failure(filename, f"internal error: {rule.code} {rule.name}: {describe(error)}"))
 
 
-def _settle(
-    reports: Iterable[tuple[Rule, Report]], events: Sequence[Event], module: libcst.Module
-) -> Iterator[tuple[Rule, Report]]:
+def _settle(reports: Iterable[tuple[Rule, Report]], events: Sequence[Event]) -> Iterator[tuple[Rule, Report]]:
     """The reports in event order, without those that are a consequence of an earlier one, or its echo."""
     order = {id(event): index for index, event in enumerate(events)}
     ranked = sorted(
-        (pair for pair in reports if _site(pair[1]).module is module),
+        reports,
         key=lambda pair: (order.get(id(pair[1].event), len(order)), _severity(*pair) is Severity.WARNING, pair[0].code),
     )
     reported: dict[str, set[int]] = {}
     winner: dict[int, str] = {}  # by event and by node: which rule on shapes speaks of it
     for rule, report in ranked:
-        event, node = id(report.event), id(_site(report).node)
+        event, node = id(report.event), id(report.place.node)
         tainted = reported.setdefault(_group(rule), set())
         is_echo = event not in tainted and any(id(earlier) in tainted for earlier in ancestors(report.event))
         if is_echo and not report.stands_alone:
@@ -145,47 +163,63 @@ def _group(rule: Rule) -> str:
 
 
 def _findings(
-    module: libcst.Module, filename: str, reports: Iterable[tuple[Rule, Report]], failures: list[Failure]
+    module: libcst.Module,
+    filename: str,
+    reports: Sequence[tuple[Rule, Report]],
+    calls: Mapping[int, Site],
+    failures: list[Failure],
 ) -> Iterator[Finding]:
-    """Reports with their places in the source, each code once at each place."""
-    settled = list(reports)
-    sites = [site for _, report in settled for site in _sites(report)]
+    """Reports with their places in the source, each code once at each place. `calls` are those of other files."""
+    sites = [*calls.values(), *(site for _, report in reports for site in _sites(report))]
     places: Places = {}
     for tree in {id(site.module): site.module for site in sites}.values():
         places |= source.places(tree, (site.node for site in sites if site.module is tree))
     seen: set[tuple[str, Location]] = set()
-    for rule, report in settled:
-        if id(_site(report).node) not in places:
+    for rule, report in reports:
+        site = calls.get(id(report), report.place)
+        if id(site.node) not in places:
             failures.append(
                 Failure(filename, f"internal error: {rule.code} {rule.name}: reports on no place of the file")
             )
             continue
-        start, end = places[id(_site(report).node)]
+        start, end = places[id(site.node)]
         if (rule.code, start) in seen:
             continue
         seen.add((rule.code, start))
         trace = tuple(_step(clue.text, clue.site, module, places) for clue in report.trace)
         severity = _severity(rule, report)
+        if site is not report.place:
+            origin = _spelled(report.place, places)
+            message = f"{report.message} (in {origin}, with what this call gives)"
+            yield Finding(filename, start, end, rule.code, rule.name, message, severity, trace, origin=origin)
+            continue
         fix = _fix(report, module, places)
         marks = tuple(Span(*places[id(site.node)]) for site in report.marks if id(site.node) in places)
         yield Finding(filename, start, end, rule.code, rule.name, report.message, severity, trace, fix, marks)
 
 
 def _sites(report: Report) -> Iterator[Site]:
-    yield _site(report)
+    yield report.place
     yield from (clue.site for clue in report.trace if clue.site is not None)
     yield from (replacement.site for replacement in report.fix)
     yield from report.marks
     if report.fix_imports:
-        yield from (Site(node, _site(report).module) for node in imports.leading(_site(report).module))
+        yield from (Site(node, report.place.module) for node in imports.leading(report.place.module))
 
 
 def _step(text: str, site: Site | None, module: libcst.Module, places: Places) -> Step:
     """A link of the trace; a place in another file stands in its text."""
     if site is None or id(site.node) not in places:
         return Step(text)
-    start, _ = places[id(site.node)]
-    return Step(text, start) if site.module is module else Step(f"{text} ({site.filename}:{start.row})")
+    if site.module is not module:
+        return Step(f"{text} ({_spelled(site, places)})")
+    return Step(text, places[id(site.node)][0])
+
+
+def _spelled(site: Site, places: Places) -> str:
+    """A place in another file, from where we stand."""
+    path = os.path.relpath(site.filename)
+    return f"{site.filename if path.startswith('..') else path}:{places[id(site.node)][0].row}"
 
 
 def _fix(report: Report, module: libcst.Module, places: Places) -> Fix | None:
@@ -207,10 +241,6 @@ def _edit(replacement: Replacement, module: libcst.Module, start: Location, end:
             indentation = source.lines(module.code)[start.row - 1][: start.column - 1]
             return Edit(start, start, f"{replacement.content}{module.default_newline}{indentation}")
     return Edit(start, end, replacement.content)
-
-
-def _site(report: Report) -> Site:
-    return report.site or report.event.site
 
 
 def _severity(rule: Rule, report: Report) -> Severity:

@@ -4,6 +4,7 @@
 
     SEVERITY = Severity.WARNING     (optional; WARNING when absent)
     DEFAULT = True                  (optional; False: only when selected)
+    AT_CALLS = True                 (optional; False: what it reports does not hang on who calls from another file)
     def check(events: Sequence[Event]) -> Iterator[Report]: ...
 
 Rules are found by the entry-point group `shapelint.rules`: a package whose modules are rules.
@@ -69,6 +70,10 @@ class Report:
     on_request: bool = False  # only for those who select the rule by its code
     stands_alone: bool = False  # a mistake in itself, whatever was reported of the values before
 
+    @property
+    def place(self) -> Site:
+        return self.site or self.event.site
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -78,6 +83,7 @@ class Rule:
     check: Callable[[Sequence[Event]], Iterator[Report]]
     severity: Severity = Severity.WARNING
     default: bool = True
+    at_calls: bool = True
 
     @property
     def summary(self) -> str:
@@ -102,6 +108,7 @@ def rule_of(module: ModuleType) -> Rule | None:
         module.check,
         getattr(module, "SEVERITY", Severity.WARNING),
         getattr(module, "DEFAULT", True),
+        getattr(module, "AT_CALLS", True),
     )
 
 

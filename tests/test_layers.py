@@ -42,7 +42,7 @@ ORDER = (
     {"stepping", "exhausted"},
     {"optimized"},
     {"config", "source", "suppressions"},
-    {"imports"},
+    {"imports", "elsewhere"},
     {"linter", "files", "project"},
     {"cache", "bindings"},
     {"coverage"},

@@ -39,6 +39,9 @@ class Project(Protocol):
     def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, cst.Module] | None:
         """File name and tree of a project's module, or None where it is not one of the project's files."""
 
+    def reaches_tensors(self, filename: str, text: str) -> bool:
+        """Whether the file mentions a tensor library, or imports a project's file that does."""
+
 
 @dataclass(slots=True, eq=False)
 class Run:

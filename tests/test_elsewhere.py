@@ -1,0 +1,132 @@
+"""Hazards in another file that a call brings about are shown at the call, once, unless that file has them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shapelint.config import Config
+from shapelint.driver import lint_files
+from shapelint.files import find_files
+from shapelint.finding import Finding
+from shapelint.linter import lint_source
+
+LOSSES = """\
+import torch
+
+
+def rmse(pred, target):
+    return ((pred - target) ** 2).mean().sqrt()
+"""
+TRAIN = """\
+import torch
+from torch import nn
+from losses import rmse
+
+net = nn.Linear(10, 1)
+loss = rmse(net(torch.randn(64, 10)), torch.randn(64))
+"""
+Lint = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def lint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lint:
+    monkeypatch.chdir(tmp_path)
+
+    def run(config: Config | None = None, use_cache: bool = False, **files: str) -> list[Finding]:
+        for name, text in files.items():
+            Path(f"{name}.py").write_text(text)
+        config = config or Config()
+        outcomes = lint_files(list(find_files(["."], config)), config, ["."], jobs=1, use_cache=use_cache)
+        assert not any(outcome.failures for outcome in outcomes)
+        return [finding for outcome in outcomes for finding in outcome.findings]
+
+    return run
+
+
+def places(findings: list[Finding]) -> list[tuple[str, int, str]]:
+    return [(Path(f.filename).name, f.start.row, f.code) for f in findings]
+
+
+def test_it_is_shown_at_the_call(lint: Lint) -> None:
+    (finding,) = lint(losses=LOSSES, train=TRAIN)
+    assert places([finding]) == [("train.py", 6, "SHP101")]
+    assert finding.message.endswith("(in losses.py:5, with what this call gives)")
+    assert "`pred` (64, 1) and `target` (64,)" in finding.message
+    assert finding.fix is None, "the edit would be one of another file"
+
+
+def test_through_several_functions_and_files(lint: Lint) -> None:
+    between = "import torch\nfrom losses import rmse\n\n\ndef objective(a, b):\n    return rmse(a, b)\n"
+    train = TRAIN.replace("from losses import rmse", "from between import objective as rmse")
+    assert places(lint(losses=LOSSES, between=between, train=train)) == [("train.py", 6, "SHP101")]
+
+
+def test_a_model_that_is_imported(lint: Lint) -> None:
+    model = """\
+import torch
+from torch import nn
+
+
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, x, offset):
+        return self.out(x) + offset
+"""
+    use = "import torch\nfrom model import Scorer\n\nscore = Scorer()(torch.rand(32, 8), torch.rand(32))\n"
+    assert places(lint(model=model, use=use)) == [("use.py", 4, "SHP101")]
+
+
+def test_a_helper_that_names_no_library(lint: Lint) -> None:
+    helper = LOSSES.replace("import torch\n", "")
+    assert places(lint(losses=helper, train=TRAIN)) == [("train.py", 6, "SHP101")]
+
+
+def test_what_the_other_file_has_itself_is_shown_there_only(lint: Lint) -> None:
+    losses = LOSSES + "\n\nrmse(torch.rand(5, 1), torch.rand(5))\n"
+    assert places(lint(losses=losses, train=TRAIN)) == [("losses.py", 5, "SHP101")]
+
+
+def test_several_callers_are_one_finding(lint: Lint) -> None:
+    assert places(lint(losses=LOSSES, a=TRAIN, b=TRAIN)) == [("a.py", 6, "SHP101")]
+
+
+def test_the_same_call_again_is_not_shown_again(lint: Lint) -> None:
+    assert places(lint(losses=LOSSES, train=TRAIN + TRAIN.splitlines()[-1] + "\n")) == [("train.py", 6, "SHP101")]
+
+
+@pytest.mark.parametrize("comment", ["# noqa: SHP101", "# shapelint: ignore[SHP101]", "# noqa"])
+@pytest.mark.parametrize("where", ["losses", "train"])
+def test_a_comment_silences_it_at_either_place(lint: Lint, comment: str, where: str) -> None:
+    files = {"losses": LOSSES, "train": TRAIN}
+    files[where] = files[where].rstrip("\n") + f"  {comment}\n"
+    assert lint(**files) == []
+
+
+def test_an_ignored_file_stays_silent(lint: Lint) -> None:
+    assert lint(losses="# shapelint: ignore-file\n" + LOSSES, train=TRAIN) == []
+
+
+def test_a_rule_that_is_off_there_stays_silent(lint: Lint, tmp_path: Path) -> None:
+    config = Config(root=str(tmp_path), per_file_ignores=(("losses.py", ("SHP101",)),))
+    assert lint(config, losses=LOSSES, train=TRAIN) == []
+
+
+def test_what_raises_is_left_to_the_interpreter(lint: Lint) -> None:
+    train = TRAIN.replace("torch.randn(64))", "torch.randn(65, 3))")
+    assert lint(losses=LOSSES, train=train) == []
+
+
+def test_the_cache_keeps_it(lint: Lint) -> None:
+    first = lint(use_cache=True, losses=LOSSES, train=TRAIN)
+    assert lint(use_cache=True) == first != []
+    assert lint(use_cache=True, losses=LOSSES.replace("pred - target", "pred - target[:, None]")) == []
+
+
+def test_a_text_alone_knows_no_other_file() -> None:
+    assert lint_source(TRAIN) == []
