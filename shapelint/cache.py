@@ -138,7 +138,7 @@ def _finding(data: dict[str, Any], filename: str) -> Finding:
             fix["safe"],
         ),
         tuple(Span(Location(**mark["start"]), Location(**mark["end"])) for mark in data["marks"]),
-        data["origin"],
+        data["origin"] and _finding(data["origin"], data["origin"]["filename"]),
     )
 
 

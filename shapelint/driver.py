@@ -6,7 +6,7 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from shapelint import source
 from shapelint.cache import Cache, digest
 from shapelint.config import Config
-from shapelint.finding import Failure, Outcome
+from shapelint.finding import Failure, Finding, Location, Outcome
 from shapelint.fixes import Fixed, until_stable
 from shapelint.project import Lookup, Project
 from shapelint.suppressions import ignores_file
@@ -62,16 +62,27 @@ def lint_files(
     finally:
         if cache is not None:
             cache.save()
-    return list(_without_echoes(outcomes[filename] for filename in files))
+    return list(_brought_home({os.path.abspath(name): outcomes[name] for name in files}, files))
 
 
-def _without_echoes(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """What several files bring about at one place of another one is shown where the first of them does."""
-    seen: set[tuple[str, str]] = set()
-    for outcome in outcomes:
-        kept = [f for f in outcome.findings if not f.origin or (f.origin, f.code) not in seen]
-        seen.update((f.origin, f.code) for f in kept if f.origin)
-        yield outcome if len(kept) == len(outcome.findings) else replace(outcome, findings=tuple(kept))
+def _brought_home(outcomes: dict[str, Outcome], files: Sequence[str]) -> Iterator[Outcome]:
+    """The outcomes, with what a call brings about in another file shown there if that file is linted as well, once."""
+    kept: dict[str, list[Finding]] = {name: [] for name in outcomes}
+    given = dict(zip(outcomes, files))
+    seen: set[tuple[str, Location, str]] = set()
+    for name, outcome in outcomes.items():
+        for finding in outcome.findings:
+            if finding.origin is None:
+                kept[name].append(finding)
+                continue
+            home = os.path.abspath(finding.origin.filename)
+            if (home, finding.origin.start, finding.code) not in seen:
+                seen.add((home, finding.origin.start, finding.code))
+                shown = replace(finding.origin, filename=given[home]) if home in given else finding
+                kept[home if home in given else name].append(shown)
+    for name, outcome in outcomes.items():
+        findings = tuple(sorted(kept[name], key=lambda finding: (finding.start, finding.code)))
+        yield outcome if findings == outcome.findings else replace(outcome, findings=findings)
 
 
 def lint_stdin(data: bytes, filename: str, config: Config) -> Outcome:

@@ -67,7 +67,9 @@ class Finding:
     trace: tuple[Step, ...] = ()
     fix: Fix | None = None
     marks: tuple[Span, ...] = ()  # the operands that the message speaks of
-    origin: str = ""  # the place in another file, "losses.py:12", where a call at `start` brings it about
+    origin: Finding | None = (
+        None  # where it happens, if that is in another file and `start` is the call that leads there
+    )
 
 
 @dataclass(frozen=True, slots=True)

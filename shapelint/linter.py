@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shapelint import elsewhere, imports, source
@@ -174,28 +175,40 @@ def _findings(
     places: Places = {}
     for tree in {id(site.module): site.module for site in sites}.values():
         places |= source.places(tree, (site.node for site in sites if site.module is tree))
-    seen: set[tuple[str, Location]] = set()
+    seen: set[tuple[str, int, Location]] = set()
     for rule, report in reports:
-        site = calls.get(id(report), report.place)
+        site = report.place
         if id(site.node) not in places:
             failures.append(
                 Failure(filename, f"internal error: {rule.code} {rule.name}: reports on no place of the file")
             )
             continue
-        start, end = places[id(site.node)]
-        if (rule.code, start) in seen:
-            continue
-        seen.add((rule.code, start))
-        trace = tuple(_step(clue.text, clue.site, module, places) for clue in report.trace)
-        severity = _severity(rule, report)
-        if site is not report.place:
-            origin = _spelled(report.place, places)
-            message = f"{report.message} (in {origin}, with what this call gives)"
-            yield Finding(filename, start, end, rule.code, rule.name, message, severity, trace, origin=origin)
-            continue
-        fix = _fix(report, module, places)
-        marks = tuple(Span(*places[id(site.node)]) for site in report.marks if id(site.node) in places)
-        yield Finding(filename, start, end, rule.code, rule.name, report.message, severity, trace, fix, marks)
+        key = rule.code, id(site.module), places[id(site.node)][0]
+        if key not in seen:
+            seen.add(key)
+            call = calls.get(id(report))
+            found = _finding(rule, report, places)
+            yield replace(found, filename=filename) if call is None else _at_call(found, report, call, filename, places)
+
+
+def _finding(rule: Rule, report: Report, places: Places) -> Finding:
+    """A report as the file says it in which it stands."""
+    site, module = report.place, report.place.module
+    trace = tuple(_step(clue.text, clue.site, module, places) for clue in report.trace)
+    marks = tuple(Span(*places[id(mark.node)]) for mark in report.marks if id(mark.node) in places)
+    fix = _fix(report, module, places)
+    span, severity = places[id(site.node)], _severity(rule, report)
+    return Finding(site.filename, *span, rule.code, rule.name, report.message, severity, trace, fix, marks)
+
+
+def _at_call(found: Finding, report: Report, call: Site, filename: str, places: Places) -> Finding:
+    """A finding in another file as the file of the call says it: at the call. A fix would not be for all callers."""
+    there, here = _spelled(report.place, places), _spelled(call, places)
+    origin = replace(found, message=f"{found.message} (with what the call at {here} gives)", fix=None)
+    message = f"{found.message} (in {there}, with what this call gives)"
+    trace = tuple(_step(clue.text, clue.site, call.module, places) for clue in report.trace)
+    start, end = places[id(call.node)]
+    return Finding(filename, start, end, found.code, found.name, message, found.severity, trace, origin=origin)
 
 
 def _sites(report: Report) -> Iterator[Site]:
