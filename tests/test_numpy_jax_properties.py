@@ -47,6 +47,7 @@ JAX_DTYPES = ("float32", "bfloat16", "float16", "int32", "uint8", "bool", "compl
 
 # No arrays come in or out: files and random states.
 APART = {"numpy.fromfile", "numpy.frombuffer", "numpy.random.default_rng", "numpy.random.RandomState"}
+APART |= {f"numpy.{name}" for name in ("memmap", "loadtxt", "genfromtxt", "fromstring", "fromiter")}
 APART |= {"jax.random.split"}  # keys, to be unpacked
 APART |= {f"jax.lax.{name}" for name in ("pmean", "pmax", "pmin", "psum")}  # of axes that only pmap and vmap have
 # What a dtype holds; tests/test_casting.py holds it against the libraries.

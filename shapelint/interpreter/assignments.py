@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
 from shapelint.events import Stored, Written
-from shapelint.interpreter import attributes, comprehensions, containers, expressions, subscripts
+from shapelint.interpreter import attributes, comprehensions, containers, expressions, objects, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join, widened
@@ -21,6 +21,7 @@ from shapelint.values import (
     Dict,
     Instance,
     Int,
+    Layer,
     Many,
     Shape,
     Tensor,
@@ -134,6 +135,8 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             else:
                 changed = Dict(items, value if other is None else join(other, value, frame.place(node)), kind)
             containers.change(frame, target.value, changed, value, node)
+        case Layer():
+            objects.resized(frame, container, target.value)
         case Unknown() if isinstance(index, Const):
             frame.tell(Written(container, repr(index.value), value, frame.site(node)))
         case Tuple(items=items, kind=kind):

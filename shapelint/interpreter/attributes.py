@@ -99,7 +99,7 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
             if isinstance(known, Tensor) and base.name in limits.NAMES:
                 return of_limits(frame, base, name, known, node)
             return Method(base, name) if known is None else casting.weight(frame, base, known)
-        case Dict(kind="ModuleDict", items=items) if any(key == name for key, _ in items):
+        case Dict(kind="ModuleDict" | "Bunch", items=items) if any(key == name for key, _ in items):
             return base.get(name) or UNKNOWN
         case Tuple(fields=fields) if name in fields:
             return base.items[fields.index(name)]

@@ -120,6 +120,16 @@ def number(frame: Frame, name: str, value: Tensor | Unknown, node: cst.Call) -> 
     return severed(frame, originate(result, event), event)
 
 
+def shape(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """np.shape(x): what it is asked of is an array, or counts as one."""
+    match arguments.args[0]:
+        case Tensor() as tensor:
+            return attributes.shape_value(tensor)
+        case Unknown() as unknown:
+            return attributes.shape_value(attributes.as_tensor(frame, unknown, node.args[0].value))
+    return UNKNOWN
+
+
 def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     from shapelint.dims import data_dependent
 
@@ -387,6 +397,8 @@ TABLE: Mapping[str, Builtin] = {
     "builtins.classmethod": wrapped("classmethod"),
     "builtins.callable": check_callable,
     "builtins.next": lambda frame, arguments, node: comprehensions.item(frame, arguments.args[0], node),
+    "numpy.shape": shape,
+    "jax.numpy.shape": shape,
     "functools.partial": partial,
     "math.sqrt": square_root,
     "math.ceil": rounded(math.ceil),

@@ -16,6 +16,7 @@ from shapelint.interpreter import (
     expressions,
     growth,
     jaxtransforms,
+    objects,
     operations,
     transforms,
     uses,
@@ -329,6 +330,8 @@ def call_layer_method(frame: Frame, layer: Layer, name: str, arguments: Argument
         note_mode(frame, layer, name, arguments, node)
         return layer
     result = operations.call_method(frame, layer, name, arguments, node)
+    if not layer.name.startswith("torch."):
+        objects.after_method(frame, layer, name, result, "inplace" in arguments.kwargs, node)
     return opaque(frame, Method(layer, name), arguments, node) if result is None else result
 
 

@@ -8,6 +8,7 @@ from shapelint.dims import Origin, anonymous
 from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.ops import part_of
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -17,6 +18,7 @@ from shapelint.values import (
     Dict,
     Hint,
     Int,
+    Layer,
     Library,
     Many,
     Method,
@@ -67,6 +69,9 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             return element if not isinstance(index, Slice) else Many(element, None, base.kind)
         case Dict():
             return of_dict(frame, base, index, node)
+        case Layer():
+            found = part_of(base, index)
+            return frame.unknown("?", node, "item", base) if found is None else found
         case Method(receiver=Tensor(), name="at"):
             return Partial(base, (index,))  # x.at[index], until its .set or .add is called
         case Hint() | Library() | Class():

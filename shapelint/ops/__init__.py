@@ -16,11 +16,15 @@ from shapelint.ops import (
     convolutions,
     creation,
     data,
+    datasets,
     distributions,
     einops,
     elementwise,
+    estimators,
     factorisations,
+    files,
     flax,
+    frames,
     fused,
     indexing,
     jaxnn,
@@ -59,6 +63,7 @@ TOPICS = (
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
     *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
+    *(files, datasets, estimators, frames),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.
@@ -196,4 +201,13 @@ def layer_attribute(layer: Layer, name: str) -> Value | None:
         return distributions.attribute(layer, name)
     if layer.name in limits.NAMES:
         return limits.attribute(layer, name)
+    if layer.name in frames.NAMES:
+        return frames.attribute(layer, name)
+    if layer.name.startswith(("sklearn.", "scipy.")):
+        return estimators.attribute(layer, name)
     return attribute(constructor, layer, name) if constructor is not None else None
+
+
+def part_of(layer: Layer, index: Value) -> Value | None:
+    """`layer[index]`: a column of a table; None where it is not known what that is."""
+    return frames.picked(layer, index)

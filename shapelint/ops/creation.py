@@ -7,6 +7,7 @@ from math import ceil
 
 from shapelint.dims import Dim, anonymous, as_dim, divide
 from shapelint.events import Kind
+from shapelint.ops import frames
 from shapelint.ops.dtypes import default_dtype, element_dtype, unknown_dtype
 from shapelint.ops.op import (
     DtypeRule,
@@ -27,6 +28,7 @@ from shapelint.values import (
     Const,
     Float,
     Int,
+    Layer,
     Maker,
     Many,
     Shape,
@@ -110,6 +112,8 @@ def array(x: Value, ndmin: Value = NONE) -> Shape:
     """Numbers, tensors and nested lists of them as one array."""
     if not is_none(ndmin):
         raise Unknowable("axes put in front")
+    if isinstance(x, Layer) and x.name in frames.NAMES:
+        return frames.as_array(x).shape
     if isinstance(x, Unknown | Tensor | Int | Float | Const | Tuple | Many):
         return tensor(x).shape
     raise Unknowable("not of numbers")

@@ -23,6 +23,10 @@ HELD: Mapping[str, str] = {
     "jax": "`tests/test_numpy_jax_properties.py` (drawn calls of every name)",
     "einops": "`tests/test_einops.py` (against einops)",
     "operator": "`tests/test_ops_basic.py`, `tests/test_indexing.py`",
+    **dict.fromkeys(
+        ("sklearn", "scipy", "pandas", "torchvision", "PIL", "gym", "gymnasium"),
+        "`tests/test_data_sources.py` (against the library, where it is installed)",
+    ),
 }
 
 # By why: what public code calls and no row models. Names as they are imported.
@@ -38,13 +42,13 @@ NOT_MODELLED: Mapping[str, str] = {
         flax.linen.with_logical_partitioning flax.linen.with_logical_constraint flax.linen.module.merge_param
         jax.typeof torch.nn.init.calculate_gain""",
     "The data decide the shape, or a Python object does": """
-        numpy.insert numpy.block jax.numpy.block numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
+        numpy.block jax.numpy.block numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
         numpy.matrix numpy.fill_diagonal numpy.subtract.outer torch.sparse_coo_tensor""",
     "Private, or no name of the library at all": """
         jax.lax.dot_general_p.bind torch.nn._pair torch.nn.__init__ torch.nn.from_pretrained
         optax.losses._segmentation.dice_loss einops.layers.Rearrange torch.Tensor.values""",
     "Too few calls to be worth a row yet": """
-        numpy.cov numpy.unravel_index jax.numpy.unravel_index jax.lax.select_n jax.random.dirichlet
+        numpy.unravel_index jax.numpy.unravel_index jax.lax.select_n jax.random.dirichlet
         haiku.Flatten haiku.Sequential flax.linen.make_attention_mask flax.linen.dtypes.promote_dtype""",
 }  # fmt: skip
 

@@ -15,15 +15,17 @@ from shapelint.ops.op import (
     Op,
     ShapeError,
     Unknowable,
+    axis_index,
     flag,
     integer,
     is_none,
+    size_or_any,
     tensor,
 )
 from shapelint.ops.reshaping import flatten
 from shapelint.ops.runs import hidden, unknown_size, with_rank
 from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Value
+from shapelint.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Unknown, Value
 
 
 def cat(tensors: Value, dim: Value = NONE) -> Shape:
@@ -200,6 +202,27 @@ def append(x: Value, values: Value, dim: Value = NONE) -> Shape:
     return concatenate(Tuple((x, values)), dim)
 
 
+def insert(x: Value, place: Value, values: Value, dim: Value = NONE) -> Shape:
+    """np.insert: an index puts in one entry, or as many as `values` has; a list one for each. Flat without an axis."""
+    shape = flatten(x) if is_none(dim) else tensor(x).shape
+    at = 0 if is_none(dim) else axis_index(integer(dim), shape)
+    added = inserted(place, tensor(values).shape, len(shape.head))
+    size = size_or_any(Unknown()) if added is None else shape.head[at].size + added
+    return Shape((*shape.head[:at], Axis(size), *shape.head[at + 1 :]))
+
+
+def inserted(place: Value, values: Shape, rank: int) -> Dim | None:
+    """How many entries np.insert adds to an array of this rank; None where that is not known."""
+    match place:
+        case Int() if values.rank is not None and values.rank < rank:
+            return ONE
+        case Int() if values.rank == rank:
+            return values.head[0].size
+        case Tuple(items=items, kind="list") if all(isinstance(item, Int) for item in items):
+            return as_dim(len(items)) if len(items) > 1 else None  # one of them stands for as many as there are values
+    return None
+
+
 def appended_dtype(bound: Mapping[str, Value], library: str | None) -> str | None:
     return result_dtype("arrays", {"x": bound["x"], "y": bound["values"]}, library)
 
@@ -257,6 +280,13 @@ OPS: tuple[Op, ...] = (
     _op("row_stack", vstack, "torch.row_stack(tensors)", "numpy.row_stack(tup: tensors)"),
     _op(
         "append", append, "numpy.append(arr, values, axis)", "jax.numpy.append(arr, values, axis)", dtype=appended_dtype
+    ),
+    _op(
+        "insert",
+        insert,
+        "numpy.insert(arr, obj: place, values, axis)",
+        "jax.numpy.insert(arr, obj: place, values, axis)",
+        dtype="same",
     ),
     _op("meshgrid", _meshgrid("ij"), "torch.meshgrid(*tensors, indexing)"),
     _op(

@@ -223,7 +223,7 @@ def tensor(value: Value) -> Tensor:
         case Many(item=item, length=length, kind="list" | "tuple" | "range"):
             inner = tensor(item)
             return replace(inner, shape=prepend(Axis(length or anonymous(object())), inner.shape), made_by=None)
-        case Int() | Float() | Const(value=bool() | complex()):
+        case Int() | Float() | Const(value=bool() | complex() | str() | bytes()):  # also np.where(y == "cat", 1, 0)
             return Tensor(Shape(), graph=getattr(value, "graph", Tensor().graph))
         case Unknown():
             return Tensor(dtype=value.dtype, graph=value.graph)

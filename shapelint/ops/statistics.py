@@ -9,7 +9,7 @@ from shapelint.dims import ONE, Dim, anonymous, as_dim, product
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced
 from shapelint.ops.broadcasting import broadcast_all
-from shapelint.ops.dtypes import default_dtype, is_inexact, promote, to_complex
+from shapelint.ops.dtypes import default_dtype, is_inexact, promote, result_dtype, to_complex
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
@@ -30,7 +30,7 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.ordering import bincount, counted
 from shapelint.ops.runs import ends
-from shapelint.values import FALSE, NONE, Axis, Int, Shape, Tensor, Tuple, Value, shape_of
+from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Tuple, Value, shape_of
 
 LAST = Int(as_dim(-1))
 TWO = Int(as_dim(2))
@@ -46,6 +46,21 @@ def covariance(x: Value) -> Shape:
         raise ShapeError(f"{shape}: variables and observations are two axes")
     several = shape.rank == 2 and shape.head[0].size != ONE
     return Shape((shape.head[0],) * 2) if several else Shape()
+
+
+def table_covariance(x: Value, other: Value = NONE, rowvar: Value = TRUE) -> Shape:
+    """numpy's cov: the variables are the rows, or the columns with rowvar=False."""
+    if not is_none(other):
+        raise Unknowable("variables of two tables")
+    shape = tensor(x).shape
+    turned = shape.rank == 2 and not flag(rowvar)
+    return covariance(Tensor(Shape(shape.head[::-1]) if turned else shape))
+
+
+def at_least_double(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """numpy's cov: float64 at least."""
+    known = result_dtype("float", bound, library)
+    return "float64" if library == "numpy" and known in {"float16", "float32", "float64"} else None
 
 
 def histogram(x: Value, bins: Value) -> Named:
@@ -192,9 +207,16 @@ def _op(
 
 SAMPLES = "y, x, *, dx, dim"
 
+
+def _both(name: str, signature: str) -> tuple[str, str]:
+    return f"numpy.{name}({signature})", f"jax.numpy.{name}({signature})"
+
+
 OPS: tuple[Op, ...] = (
     _op("cov", covariance, "torch.cov(input, *, correction, fweights, aweights)", dtype="float"),
     _op("corrcoef", covariance, "torch.corrcoef(input)", dtype="float"),
+    _op("cov", table_covariance, *_both("cov", "m: x, y: other, rowvar, bias, ddof"), dtype=at_least_double),
+    _op("corrcoef", table_covariance, *_both("corrcoef", "x, y: other, rowvar"), dtype=at_least_double),
     _op("histogram", histogram, "torch.histogram(input, bins, *, range, weight, density)", graph=NO_GRAPH),
     _op("histogram", histogram_dd, "torch.histogramdd(input, bins, range, weight, density)", graph=NO_GRAPH),
     _op("trapezoid", trapezoid, f"torch.trapezoid({SAMPLES})", f"torch.trapz({SAMPLES})", dtype=integrated),
