@@ -362,6 +362,7 @@ UNKNOWN = Unknown()
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
+EITHER = Union((TRUE, FALSE))  # a bool that is not known
 
 
 def maker_of(value: Value) -> Event | None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import reduce
 
 import libcst as cst
 
 from shapelint.dims import as_dim, derive
-from shapelint.events import Call, Kind, Operation, Stored
-from shapelint.interpreter import attributes, comprehensions, iterators
+from shapelint.events import Call, Stored
+from shapelint.interpreter import attributes, comprehensions, iterators, numbers
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, severed
-from shapelint.precision import read_number
+from shapelint.interpreter.numbers import Builtin
+from shapelint.interpreter.operations import Arguments
 from shapelint.provenance import originate
 from shapelint.values import (
     FALSE,
@@ -24,8 +22,6 @@ from shapelint.values import (
     Const,
     Dict,
     Float,
-    Graph,
-    GraphState,
     Instance,
     Int,
     Layer,
@@ -37,10 +33,7 @@ from shapelint.values import (
     Tuple,
     Unknown,
     Value,
-    graph_of,
 )
-
-Builtin = Callable[[Frame, Arguments, cst.Call], Value]
 
 
 def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
@@ -76,48 +69,6 @@ def length(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
         symbol = value.dim.symbol
         return Int(anonymous((symbol.scope, symbol.name, "len"), f"len({symbol.name})"))
     return UNKNOWN
-
-
-def whole(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    """int(x)"""
-    match arguments.args[0]:
-        case Int() as known:
-            return known
-        case Float(value=float() as known) if math.isfinite(known):
-            return Int(as_dim(int(known)))
-        case Tensor() | Unknown() as value:
-            return number(frame, "int", value, node)
-    return UNKNOWN
-
-
-def floating(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    match arguments.args[0]:
-        case Int(dim=dim):
-            return Float(float(dim.value) if dim.value is not None else None)
-        case Float() as known:
-            return known
-        case Const(value=str() as text):
-            return Float(read_number(text))
-        case Tensor(made_by=Operation(callee=callee, arguments={"x": Float() as held})) if ".finfo." in callee:
-            return held
-        case Tensor() | Unknown() as value:
-            return number(frame, "float", value, node)
-    return Float()
-
-
-def number(frame: Frame, name: str, value: Tensor | Unknown, node: cst.Call) -> Value:
-    """A tensor becomes a Python number: what it hung on is cut off."""
-    graph = graph_of(value)
-    state = GraphState.NUMBER if graph.origins else graph.state
-    result: Value = Float(None, Graph(state, graph.origins))
-    if name == "int":
-        result = Unknown(value.dim if isinstance(value, Unknown) else None, Graph(state, graph.origins))
-    sites = {"x": frame.site(node.args[0].value)}
-    event = Operation(
-        name, f"builtins.{name}", Kind.AUTOGRAD, {"x": value}, result, frame.site(node), sites, regions=frame.regions
-    )
-    frame.tell(event)
-    return severed(frame, originate(result, event), event)
 
 
 def shape(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -254,33 +205,6 @@ def total(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return result
 
 
-def extreme(function: str) -> Builtin:
-    def choose(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-        values = arguments.args
-        if len(values) == 1 and isinstance(values[0], Tuple):
-            values = values[0].items
-        dims = [value.dim for value in values if isinstance(value, Int)]
-        if len(dims) < 2 or len(dims) < len(values):
-            return UNKNOWN
-        return Int(reduce(lambda a, b: derive(function, a, b), dims))
-
-    return choose
-
-
-def absolute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.interpreter.operations import operate
-
-    match arguments.args[0]:
-        case Int(dim=dim) if dim.value is not None:
-            return Int(as_dim(abs(dim.value)))
-        case Float(value=known):
-            return Float(abs(known) if known is not None else None)
-        case Tensor():
-            result = operate(frame, "torch.abs", arguments, node)
-            return UNKNOWN if result is None else result
-    return UNKNOWN
-
-
 def instance_check(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     from shapelint.interpreter.conditions import class_options, is_instance
     from shapelint.values import options
@@ -334,44 +258,13 @@ def wrapped(name: str) -> Builtin:
     return wrap
 
 
-def square_root(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    match arguments.args[0]:
-        case Int(dim=dim) if dim.value is not None and dim.value >= 0:
-            return Float(math.sqrt(dim.value))
-        case Float(value=float() as known) if known >= 0:
-            return Float(math.sqrt(known))
-    return Float()
-
-
-def rounded(function: Callable[[float], int]) -> Builtin:
-    def to_integer(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-        match arguments.args[0]:
-            case Int() as known:
-                return known
-            case Float(value=float() as known) if math.isfinite(known):
-                return Int(as_dim(function(known)))
-        return UNKNOWN
-
-    return to_integer
-
-
-def product(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.dims import product as multiply
-
-    match arguments.args[0]:
-        case Tuple(items=items) if items and all(isinstance(i, Int) for i in items):
-            return Int(multiply(i.dim for i in items if isinstance(i, Int)))
-    return UNKNOWN
-
-
 def check_callable(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return FALSE if isinstance(arguments.args[0], Tensor | Int | Float | Tuple) else UNKNOWN
 
 
 TABLE: Mapping[str, Builtin] = {
+    **numbers.TABLE,
     "builtins.len": length,
-    "builtins.int": whole,
-    "builtins.float": floating,
     "builtins.range": ranged,
     "builtins.zip": zipped,
     "builtins.enumerate": enumerated,
@@ -384,9 +277,6 @@ TABLE: Mapping[str, Builtin] = {
     "builtins.filter": filtered,
     "builtins.map": mapped,
     "builtins.sum": total,
-    "builtins.max": extreme("max"),
-    "builtins.min": extreme("min"),
-    "builtins.abs": absolute,
     "builtins.isinstance": instance_check,
     "builtins.getattr": get_attribute,
     "builtins.setattr": set_attribute,
@@ -400,10 +290,6 @@ TABLE: Mapping[str, Builtin] = {
     "numpy.shape": shape,
     "jax.numpy.shape": shape,
     "functools.partial": partial,
-    "math.sqrt": square_root,
-    "math.ceil": rounded(math.ceil),
-    "math.floor": rounded(math.floor),
-    "math.prod": product,
     "tqdm.tqdm": same_items,
     "tqdm.auto.tqdm": same_items,
     "copy.deepcopy": duplicated,

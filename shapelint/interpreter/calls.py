@@ -24,7 +24,7 @@ from shapelint.interpreter import (
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
-from shapelint.ops import lookup
+from shapelint.ops import lookup, questions
 from shapelint.provenance import originate
 from shapelint.values import (
     NONE,
@@ -182,7 +182,7 @@ def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.
             return known
     result = operate(frame, name, arguments, node)
     if result is None:
-        return opaque(frame, callee, arguments, node)
+        return opaque(frame, callee, arguments, node, questions.of_function(name, arguments.args))
     if type(result) is Layer:
         uses.widths_are_numbers(frame, name, arguments)
     elif name.rpartition(".")[2] in uses.RANKED:
@@ -234,6 +234,9 @@ def call_tensor_method(
         return subscripts.of_shape(frame, receiver, receiver_node, arguments.args[0])  # type: ignore[arg-type]
     if name == "astype" and receiver.library is None and "jax" not in frame.run.libraries:
         receiver = replace(receiver, library="numpy")  # torch has no such method
+    answer = None if arguments.args or arguments.kwargs else questions.of_method(receiver, name)
+    if answer is not None:
+        return answer
     for owner in owners(frame, receiver):
         result = operate(frame, f"{owner}.{name}", arguments.after(receiver, receiver_node), node)
         if result is not None:

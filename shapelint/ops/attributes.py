@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shapelint.dims import as_dim
+from shapelint.ops import questions
 from shapelint.ops.dtypes import magnitude
 from shapelint.ops.op import GraphEffect
 from shapelint.ops.results import take_effect
@@ -26,10 +26,9 @@ def tensor_attribute(tensor: Tensor, name: str) -> Value | None:
         case "shape":
             return size_tuple(shape)
         case "ndim":
-            return Int(as_dim(shape.rank)) if shape.rank is not None else UNKNOWN
+            return questions.rank(tensor)
         case "size" if tensor.library in {"numpy", "jax"}:
-            count = shape.numel()
-            return Int(count) if count is not None else UNKNOWN
+            return questions.numel(tensor)
         case "dtype":
             return dtype_object(tensor)
         case "T" | "mT" | "H" | "mH" if _transposable(name, tensor):

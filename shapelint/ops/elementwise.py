@@ -9,7 +9,7 @@ from shapelint.ops.axes import edited
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import element_dtype, promote_of, result_dtype, to_real
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, integer, is_none, tensor
-from shapelint.values import NONE, UNKNOWN, Axis, Shape, Tensor, Value
+from shapelint.values import EITHER, NONE, Axis, Shape, Tensor, Value
 
 NO_GRAPH, ZERO = GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT
 
@@ -34,12 +34,12 @@ def binary(x: Value, y: Value) -> Shape:
 def all_close(x: Value, y: Value) -> Value:
     """One bool, of which nothing is known but that the operands were lined up."""
     binary(x, y)
-    return UNKNOWN
+    return EITHER
 
 
 def one_bool(x: Value, y: Value = NONE) -> Value:
     """Whether two arrays are equal throughout, or an array is complex: one bool, whatever the shapes."""
-    return UNKNOWN
+    return EITHER
 
 
 def unary(x: Value) -> Shape:
