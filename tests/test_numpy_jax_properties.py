@@ -54,6 +54,7 @@ APART |= {f"jax.lax.{name}" for name in ("pmean", "pmax", "pmin", "psum")}  # of
 APART |= {f"{library}.{name}" for library in ("numpy", "jax.numpy") for name in ("finfo", "iinfo")}
 # x.at[index].set(values) is no attribute path; tests/test_indexing.py has it.
 PREFIXES_APART = ("jax.Array.at.",)
+RANDOM_STATES = ("numpy.random.Generator.", "numpy.random.RandomState.")
 # How many there are, the data decide.
 DATA_DEPENDENT = frozenset({"nonzero", "argwhere", "flatnonzero", "unique", "bincount"})
 # Of these never all is known: a number that the data decide, or a dtype.
@@ -582,7 +583,7 @@ def outcome(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     def run() -> Any:
         if name.count(".") == 2 and name.startswith(("numpy.ndarray.", "jax.Array.")):
             return attribute(args[0], name.rpartition(".")[2], *args[1:], **kwargs)
-        if name.startswith(("numpy.random.Generator.", "numpy.random.RandomState.")):
+        if name.startswith(RANDOM_STATES):
             return attribute(args[0], name.rpartition(".")[2], *args[1:], **kwargs)
         return real(name)(*args, **kwargs)
 
@@ -657,9 +658,10 @@ def verdicts(name: str, rng: random.Random) -> Iterator[str]:
     except Exception:  # whatever a library raises on arguments that it does not take
         yield REFUSED
         return
+    given = args[1:] if name.startswith(RANDOM_STATES) else args  # methods of an object are asked without it
     for known in (lift, lift_arrays, partial(lift, size=SYMBOLS)):
         try:
-            inferred = infer_call(name, [known(arg) for arg in args], {key: known(arg) for key, arg in kwargs.items()})
+            inferred = infer_call(name, [known(arg) for arg in given], {key: known(arg) for key, arg in kwargs.items()})
             found = verdict(answer, inferred)
         except ShapeError as error:
             found = f"raises {error}"

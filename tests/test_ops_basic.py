@@ -136,7 +136,7 @@ def callee_of(function: ast.expr) -> tuple[str, list[ast.expr]]:
     assert isinstance(function, ast.Attribute)
     receiver = run(function.value)
     if isinstance(receiver, np.random.Generator):
-        return f"numpy.random.Generator.{function.attr}", [function.value]
+        return f"numpy.random.Generator.{function.attr}", []
     return f"{METHODS[library_of(receiver)]}.{function.attr}", [function.value]
 
 

@@ -209,8 +209,8 @@ def everywhere(name: str, signature: str) -> tuple[str, ...]:
     """The function of numpy.random, and the methods of its generators."""
     return (
         f"numpy.random.{name}({signature})",
-        f"numpy.random.RandomState.{name}(generator, {signature})",
-        f"numpy.random.Generator.{name}(generator, {signature})",
+        f"numpy.random.RandomState.{name}({signature})",
+        f"numpy.random.Generator.{name}({signature})",
     )
 
 
@@ -285,8 +285,8 @@ OPS: tuple[Op, ...] = (
     row("poisson", like, "torch.poisson(input)", dtype="same", graph=GraphEffect.ZERO_GRADIENT),
     *(row(n, receiver, f"torch.Tensor.{n}(x, option, option2)", dtype="same") for n in TORCH_IN_PLACE),
     *(row(n, receiver, f"torch.nn.init.{n}(tensor, option, option2, option3, option4)", dtype="same") for n in INIT),
-    row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(generator, *shape)"),
-    row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(generator, *shape)"),
+    row("rand", drawn_sizes, "numpy.random.rand(*shape)", "numpy.random.RandomState.rand(*shape)"),
+    row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(*shape)"),
     row("random", drawn_float, *(f"numpy.random.{n}(size: shape)" for n in ("random_sample", "ranf", "sample"))),
     *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),
     *(row(n, drawn, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
@@ -300,13 +300,13 @@ OPS: tuple[Op, ...] = (
     row(
         "randint",
         drawn,
-        "numpy.random.RandomState.randint(generator, low: x, high: y, size: shape, dtype)",
+        "numpy.random.RandomState.randint(low: x, high: y, size: shape, dtype)",
         dtype="index",
     ),
     row(
         "randint",
         drawn,
-        "numpy.random.Generator.integers(generator, low: x, high: y, size: shape, dtype)",
+        "numpy.random.Generator.integers(low: x, high: y, size: shape, dtype)",
         dtype="index",
     ),
     row("multivariate_normal", vectors, *everywhere("multivariate_normal", "mean, cov, size")),
