@@ -291,7 +291,8 @@ TABLE: Mapping[str, Builtin] = {
     "jax.numpy.shape": shape,
     "functools.partial": partial,
     "tqdm.tqdm": same_items,
-    "tqdm.auto.tqdm": same_items,
+    **{f"tqdm.{module}.tqdm": same_items for module in ("auto", "notebook", "std", "autonotebook")},
+    "tqdm.tqdm_notebook": same_items,
     "copy.deepcopy": duplicated,
     "copy.copy": lambda frame, arguments, node: arguments.args[0],
 }

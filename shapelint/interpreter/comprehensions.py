@@ -13,9 +13,24 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
 from shapelint.ops import iterate as iterate_layer
-from shapelint.ops.data import collated
+from shapelint.ops.data import LOADER, collated, count, whole
+from shapelint.ops.data import sample as sample_of
 from shapelint.scopes import Scope
-from shapelint.values import UNKNOWN, Dict, Instance, Int, Layer, Library, Many, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import (
+    UNKNOWN,
+    Dict,
+    Function,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+)
 
 MOST_UNROLLED = 6
 
@@ -53,11 +68,20 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
 
 
 def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
-    """A batch of a DataLoader over a dataset of the linted code."""
-    dataset = loader.config.get("dataset")
-    if not isinstance(dataset, Instance) or dataset.cls.lookup("__getitem__") is None:
+    """A batch of a DataLoader over a dataset of the linted code, or of one that it puts together by itself."""
+    from shapelint.interpreter.functions import call_function
+
+    if loader.name != LOADER:
         return None
-    return collated(loader, of_instance(frame, dataset, node))
+    dataset, collate = whole(loader.config.get("dataset", UNKNOWN)), loader.config.get("collate_fn")
+    sample: Value | None = None
+    if isinstance(dataset, Instance) and dataset.cls.lookup("__getitem__") is not None:
+        sample = of_instance(frame, dataset, node)
+    elif isinstance(dataset, Layer):
+        sample = sample_of(dataset)
+    if sample is not None and isinstance(collate, Function):
+        return call_function(frame, collate, Arguments((Many(sample, anonymous(object())),)), node)
+    return collated(loader, sample) if sample is not None else None
 
 
 def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:
@@ -85,6 +109,8 @@ def length(value: Value) -> Dim | None:
             return axis.size if axis is not None else None
         case Dict(items=found, other=None):
             return as_dim(len(found))
+        case Layer():
+            return count(value)
     return None
 
 

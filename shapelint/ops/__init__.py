@@ -26,6 +26,7 @@ from shapelint.ops import (
     flax,
     frames,
     fused,
+    images,
     indexing,
     jaxnn,
     joining,
@@ -50,12 +51,13 @@ from shapelint.ops import (
     statistics,
     storage,
     stretching,
+    vision,
 )
 from shapelint.ops.calls import attach, attribute, bind_inputs, bind_receiver, construct
 from shapelint.ops.data import iterate as iterate
 from shapelint.ops.op import Op, Spelling, Unknowable, bind, parse_spelling
 from shapelint.ops.results import combine, finish, operand_graphs, take_effect
-from shapelint.values import UNKNOWN, Layer, Unknown, Value
+from shapelint.values import UNKNOWN, Int, Layer, Tensor, Unknown, Value
 
 TOPICS = (
     *(elementwise, operators, broadcasting),
@@ -63,7 +65,7 @@ TOPICS = (
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
     *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
-    *(files, datasets, estimators, frames),
+    *(files, datasets, estimators, frames, images, vision),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.
@@ -203,11 +205,15 @@ def layer_attribute(layer: Layer, name: str) -> Value | None:
         return limits.attribute(layer, name)
     if layer.name in frames.NAMES:
         return frames.attribute(layer, name)
+    if layer.name == images.PICTURE:
+        return images.attribute(layer, name)
+    if vision.is_dataset(layer):
+        return vision.attribute(layer, name)
     if layer.name.startswith(("sklearn.", "scipy.")):
         return estimators.attribute(layer, name)
     return attribute(constructor, layer, name) if constructor is not None else None
 
 
 def part_of(layer: Layer, index: Value) -> Value | None:
-    """`layer[index]`: a column of a table; None where it is not known what that is."""
-    return frames.picked(layer, index)
+    """`layer[index]`: a sample of a data set, a column of a table; None where it is not known what that is."""
+    return data.sample(layer) if isinstance(index, Int | Tensor) else frames.picked(layer, index)

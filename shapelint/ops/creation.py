@@ -7,7 +7,7 @@ from math import ceil
 
 from shapelint.dims import Dim, anonymous, as_dim, divide
 from shapelint.events import Kind
-from shapelint.ops import frames
+from shapelint.ops import frames, images
 from shapelint.ops.dtypes import default_dtype, element_dtype, unknown_dtype
 from shapelint.ops.op import (
     DtypeRule,
@@ -114,6 +114,8 @@ def array(x: Value, ndmin: Value = NONE) -> Shape:
         raise Unknowable("axes put in front")
     if isinstance(x, Layer) and x.name in frames.NAMES:
         return frames.as_array(x).shape
+    if images.is_picture(x):
+        return images.pixels(x)
     if isinstance(x, Unknown | Tensor | Int | Float | Const | Tuple | Many):
         return tensor(x).shape
     raise Unknowable("not of numbers")
