@@ -119,6 +119,8 @@ def _unite(a: Value, b: Value) -> Value:
 
 def widened(value: Value, scope: object) -> Value:
     """One of several values of a kind, of which a next round may bring another: any value of that kind."""
+    if isinstance(value, Many) and isinstance(value.item, Float):
+        return replace(value, item=replace(value.item, value=None))
     if not isinstance(value, Union):
         return value
     kinds = [type(option) for option in value.options]

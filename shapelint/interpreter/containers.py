@@ -37,8 +37,16 @@ def call(
             return Int(product(i.dim for i in receiver.items if isinstance(i, Int)))
         case Tuple(items=items), "copy", ():
             return receiver
-        case ((Tuple() | Many()), "pop", _):
-            return receiver.items[-1] if isinstance(receiver, Tuple) and receiver.items else last(receiver)
+        case Tuple() | Many(), "insert", (_, item):
+            known = receiver if isinstance(receiver, Many) or receiver.items else Tuple((item,), receiver.kind)
+            every_item = join(every(frame, known, node), item, frame.place(node))
+            change(frame, receiver_node, Many(every_item, None, receiver.kind), item, node)
+            return NONE
+        case ((Tuple() | Many()), "pop" | "popleft", places):
+            item, rest = popped(frame, receiver, 0 if name == "popleft" else place_of(places), node)
+            if receiver_node is not None:
+                attributes.rebind(frame, receiver_node, rest)
+            return item
         case ((Tuple() | Many()), "parameters" | "named_parameters" | "load_state_dict", _):
             return calls.opaque(frame, Method(receiver, name), arguments, node)
         case ((Tuple() | Many()), "to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_", _):
@@ -55,8 +63,25 @@ def call(
     return NONE
 
 
-def last(receiver: Value) -> Value:
-    return receiver.item if isinstance(receiver, Many) else UNKNOWN
+def place_of(arguments: tuple[Value, ...]) -> int | None:
+    """Which item `pop` takes: the last one, unless it is told another."""
+    match arguments:
+        case ():
+            return -1
+        case (Int(dim=dim),):
+            return dim.value
+    return None
+
+
+def popped(frame: Frame, receiver: Tuple | Many, place: int | None, node: cst.CSTNode) -> tuple[Value, Value]:
+    """The item that is taken out, and what is left."""
+    if isinstance(receiver, Tuple) and not receiver.items:
+        return UNKNOWN, receiver
+    if isinstance(receiver, Tuple) and place in {0, -1} and not frame.branch_depth:
+        items = receiver.items
+        return items[place or 0], Tuple(items[1:] if place == 0 else items[:-1], receiver.kind)
+    item = every(frame, receiver, node)
+    return item, Many(item, None, receiver.kind)
 
 
 def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNode) -> Value:

@@ -19,6 +19,7 @@ from shapelint.interpreter import (
     growth,
     imports,
     iterators,
+    lengths,
     operators,
 )
 from shapelint.interpreter.assignments import assign
@@ -162,7 +163,9 @@ def loops_over(frame: Frame, node: cst.For) -> None:
                 break
         frame.key = key
     else:
+        before = dict(frame.scope.names)
         repeat(frame, node, lambda: assign(frame, node.target, next_item(frame, node, iterable, begun)))
+        lengths.filled(frame, node, before, comprehensions.length(iterable))
     leaves(frame, node, outer)
     if node.orelse is not None and frame.alive:
         execute_block(frame, node.orelse.body)
@@ -178,7 +181,9 @@ def loops_while(frame: Frame, node: cst.While) -> None:
     endless = truth_of(evaluate(frame, node.test)) is True
     outer, frame.breaks = frame.breaks, []
     frame.loops.append(node)
+    before = dict(frame.scope.names)
     repeat(frame, node, lambda: conditions.assume(frame, node.test, True), at_least_once=endless)
+    lengths.filled(frame, node, before, None)
     leaves(frame, node, outer)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.dims import Origin, anonymous
+from shapelint.dims import Origin, anonymous, as_dim
 from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -66,7 +66,10 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
         case Tuple():
             return of_tuple(frame, base, index, node)
         case Many(item=element):
-            return element if not isinstance(index, Slice) else Many(element, None, base.kind)
+            if not isinstance(index, Slice):
+                return element
+            is_whole = index in (Slice(NONE, NONE, NONE), Slice(NONE, NONE, Int(as_dim(-1))))
+            return Many(element, base.length if is_whole else None, base.kind)
         case Dict():
             return of_dict(frame, base, index, node)
         case Layer():
