@@ -109,6 +109,7 @@ class Input:
     declaration: Site | None = None
     kind: str = "parameter"  # "parameter", "attribute", "item", "iteration", "import"
     source: Value | None = None  # for attributes, items and iterations: of what
+    stated: str = ""  # the shape that a docstring or a comment states, where nothing else is known
 
     @property
     def annotation(self) -> str:

@@ -20,7 +20,7 @@ ORDER = (
     {"events"},
     {"provenance"},
     {"annotations", "comments"},
-    {"hints"},
+    {"hints", "docstrings"},
     {"entering", "unification"},
     {"ops"},
     {"scopes"},

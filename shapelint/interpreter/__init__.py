@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.events import Event
-from shapelint.interpreter import expressions  # noqa: F401 - the rooms import one another; this one is the first
+from shapelint.interpreter import expressions, hypotheses  # noqa: F401 - rooms import one another; expressions first
 from shapelint.interpreter.classes import is_module, typical_instance
 from shapelint.interpreter.comprehensions import item
 from shapelint.interpreter.frame import Frame, Project, Run, Watch, root_scope
@@ -47,7 +47,7 @@ def evaluate_pending(top: Frame, function: Function) -> None:
     if function.owner is not None:
         typical_instance(top, function.owner)  # what its __init__ casts, all methods find
     dtypes = dict(top.run.dtypes)
-    evaluate_one(top, function)
+    hypotheses.attempt(top.run, function, lambda: evaluate_one(top, function))
     if top.run.dtypes != dtypes:  # what one function casts is not what another finds
         top.run.dtypes = dtypes
         top.run.memo.clear()

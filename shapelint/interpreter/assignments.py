@@ -64,6 +64,7 @@ def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node
             after = len(items) - (len(targets) - star - 1)
             items = (*items[:star], Tuple(items[star:after], "list"), *items[after:])
         case _:
+            frame.run.contradicted |= isinstance(value, Tuple)
             count = len(targets) if star is None else None
             items = tuple(part(frame, value, index, node, count) for index in range(len(targets)))
             if star is not None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Input, Stored
-from shapelint.interpreter import expressions
+from shapelint.interpreter import expressions, hypotheses
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.states import changed_later, empty_filled, is_part
@@ -118,7 +118,8 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
     for name in field_names(cls):
         instance.attributes.setdefault(name, typical_field(frame, cls, name))
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
-        evaluate_alone(frame, initialiser, instance)
+        with hypotheses.supposing(run, False):  # all methods find what it stores
+            evaluate_alone(frame, initialiser, instance)
     for name in instance.attributes.keys() & set(changed_later(cls)):
         before = instance.attributes[name]
         if not is_part(before):

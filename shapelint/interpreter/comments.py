@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
 from shapelint.comments import Claim, claims
-from shapelint.dims import Dim, Origin, Truth, as_dim, axis, compare, divide, meant_different
+from shapelint.dims import Dim, Origin, Truth, as_dim, compare, divide, meant_different
 from shapelint.events import Claimed
+from shapelint.interpreter import hypotheses
+from shapelint.interpreter.documents import OPERATORS, annotated_axis
 from shapelint.interpreter.frame import Frame
 from shapelint.scopes import compare_numbers
 from shapelint.values import UNKNOWN, Function, Instance, Int, Shape, Tensor, Tuple, Unknown, Value
-
-OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Div: lambda a, b: a // b,  # half an axis has a whole size
-}
 
 
 def read(frame: Frame, node: cst.SimpleStatementLine, comment: cst.Comment) -> None:
     """Tell the rules where the comment can never be true of the value that the line binds."""
     for stated in claims(comment.value):
+        if frame.run.supposing:
+            hypotheses.bind(frame, node.body[-1], stated)
         hold(frame, node.body[-1], stated)
 
 
@@ -83,7 +79,10 @@ def _evaluated(frame: Frame, node: ast.expr) -> Value:
             found = frame.scope.lookup(name)
             if found is None and isinstance(frame.owner, Instance):
                 found = frame.owner.attributes.get(name)
-            return _annotated_axis(frame, name) if found is None else frame.known(found)
+            if found is None:
+                size = annotated_axis(frame, name)
+                return UNKNOWN if size is None else Int(size)
+            return frame.known(found)
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if isinstance(frame.owner, Instance):
             return frame.known(frame.owner.attributes.get(name, UNKNOWN))
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
@@ -91,14 +90,6 @@ def _evaluated(frame: Frame, node: ast.expr) -> Value:
             if isinstance(a, Int) and isinstance(b, Int):
                 return Int(OPERATORS[type(operator)](a.dim, b.dim))
     return UNKNOWN
-
-
-def _annotated_axis(frame: Frame, name: str) -> Value:
-    """The size of an axis that a parameter's annotation names."""
-    named = axis(name, frame.key)
-    tensors = (value for value in frame.scope.names.values() if isinstance(value, Tensor))
-    is_met = any(part.size == named for tensor in tensors for part in tensor.shape.axes)
-    return Int(named) if is_met else UNKNOWN
 
 
 def _sizes(frame: Frame, text: str, meaning: Value) -> tuple[Dim, ...]:

@@ -66,6 +66,10 @@ class Run:
     future_annotations: bool = False
     is_import: bool = False  # nobody listens: what happens is told when the file itself is linted
     watch: Watch | None = None  # hears of every binding, where somebody asks for them
+    documents: dict[int, Any] = field(default_factory=dict)  # what docstrings state, by function
+    supposing: bool = False  # what docstrings and comments state counts, until the code contradicts it
+    contradicted: bool = False
+    supposed_in: set[Scope] = field(default_factory=set)  # where something was supposed, at any time
     is_exact: bool = False  # every known round and every call is executed anew, so that costs can be counted
     serial: int = 0
 

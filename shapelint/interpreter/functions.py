@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, Region
-from shapelint.interpreter import attributes, casting, contracts, expressions, states
+from shapelint.interpreter import attributes, casting, contracts, expressions, hypotheses, states
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
@@ -57,7 +57,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     keywords = tuple(sorted(arguments.kwargs.items(), key=lambda keyword: keyword[0]))
     places = states.changeable(arguments)
     before = states.state(places)
-    signature: tuple[object, ...] = (id(function), arguments.args, keywords, frame.regions, frame.autocast, before)
+    regions = (frame.regions, frame.autocast, run.supposing)
+    signature: tuple[object, ...] = (id(function), arguments.args, keywords, regions, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     if signature in run.memo and not run.is_exact:
         known, made_from, changed, after = run.memo[signature]
@@ -78,14 +79,14 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
-        return opaque(frame, function, arguments, node)
+        return hypotheses.given_back(frame, function, opaque(frame, function, arguments, node), arguments, node)
     run.called.add(id(function.node))
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions, inner.autocast = frame.regions, frame.autocast
     inner.depth, inner.is_call = frame.depth + 1, True
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
-    result = evaluate_body(inner, function, at_call=True)
+    result = hypotheses.given_back(frame, function, evaluate_body(inner, function, at_call=True), arguments, node)
     event = Call(function, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
     frame.tell(event)
     if maker_of(result) is None:
@@ -194,6 +195,8 @@ def evaluate_alone(frame: Frame, function: Function, owner: Value | None, *given
     bind_alone(inner, function, owner)
     names = [param.name.value for param in parameters(function.node)[owner is not None :]]
     inner.scope.names.update(zip(names, given))
+    if inner.run.supposing:
+        hypotheses.suppose(inner, function)
     return evaluate_body(inner, function)
 
 
@@ -295,6 +298,7 @@ def returned(inner: Frame, function: Function) -> Value:
     if inner.alive:
         values.append(NONE)
     if not values:
+        inner.run.contradicted = True
         return UNKNOWN
     result = values[0]
     for other in values[1:]:

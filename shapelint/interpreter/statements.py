@@ -105,6 +105,7 @@ def supposes(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
 def asserts(frame: Frame, node: cst.Assert) -> None:
     evaluate(frame, node.test)
     conditions.assume(frame, node.test, True)
+    frame.run.contradicted |= not frame.alive
 
 
 def branches(frame: Frame, node: cst.If) -> None:
