@@ -10,9 +10,9 @@ from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
 from shapelint.regions import SWITCHES, is_without_gradients
-from shapelint.registration import WEIGHTED_LAYERS, steps_of
+from shapelint.registration import WEIGHTED_LAYERS, Step, steps_of
 from shapelint.switched import handled, is_among, optimized, parts_of, switched_off
-from shapelint.values import FALSE, Instance, Layer, Library, Method, Unknown, Value, maker_of
+from shapelint.values import FALSE, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
 
 MOST_SEEN = 400
 LAYERS = (Kind.LAYER, Kind.ELEMENTWISE)  # a PReLU has a weight
@@ -25,7 +25,7 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
     if next(operations(events, ARRAYS), None) is None:
         return
     flow = flow_of(events)
-    leaving: dict[int, Cut] = {}
+    leaving: dict[int, tuple[Cut, Step]] = {}
     seen: set[int] = set()
     for step in steps_of(events, Returned, *ARRAYS):
         match step.event:
@@ -33,15 +33,26 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
                 held = flow.any_of(event.values)
                 lost = held.live.union(*(cut.lost for cut in held.cuts))
                 own = frozenset(origin for origin in lost if isinstance(origin, Layer))
-                if own and (rebuilds(event) or cuts(event)) and not is_without_gradients(event.regions):
-                    leaving.setdefault(id(event), held.cuts[0] if held.cuts else Cut(event, own))
+                cut = held.cuts[0] if held.cuts else Cut(event, own)
+                is_cut = (rebuilds(event) or cuts(event)) and not cut.is_flat  # what was sampled had no gradient
+                if own and is_cut and not is_without_gradients(event.regions):
+                    leaving.setdefault(id(event), (cut, step))
             case Returned(function=function, value=value) if leaving and function.name == "forward":
-                live = flow.hold(value).live
-                for earlier in ancestors(step.event):
-                    cut = leaving.get(id(earlier))
-                    if cut is not None and live and not cut.lost & live and id(cut.event.site.node) not in seen:
-                        seen.add(id(cut.event.site.node))
-                        yield cut
+                inside = {key: cut for key, (cut, left) in leaving.items() if step.stack[-1] in left.stack}
+                for part in value.items if isinstance(value, Tuple) else (value,):
+                    for cut in behind_live(flow, part, inside):
+                        if id(cut.event.site.node) not in seen:
+                            seen.add(id(cut.event.site.node))
+                            yield cut
+
+
+def behind_live(flow: Flow, value: Value, leaving: Mapping[int, Cut]) -> Iterator[Cut]:
+    """What left the graph on the way to a value that is attached, though not to what was lost there."""
+    live, maker = flow.hold(value).live, maker_of(value)
+    for event in (maker, *ancestors(maker)) if live and maker is not None else ():
+        cut = leaving.get(id(event))
+        if cut is not None and not cut.lost & live:
+            yield cut
 
 
 @once_per_file
