@@ -56,7 +56,7 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
         case Many(), Many() if a.kind == b.kind:
             length = a.length if a.length == b.length else None
             return Many(join(a.item, b.item, scope), length, a.kind)
-        case Tuple(kind="list") | Many(kind="list"), Tuple(kind="list") | Many(kind="list"):
+        case Tuple(kind="list" | "deque") | Many(kind="list"), Tuple(kind="list" | "deque") | Many(kind="list"):
             return _join_lists(a, b, scope)
         case Dict(), Dict():
             return _join_dicts(a, b, scope)

@@ -151,8 +151,8 @@ def is_meant(event: Operation, table: Table) -> bool:
         return any(
             isinstance(e := made_by(v), Operation) and e.name == maker.name for v in elementwise_sources(table.vector)
         )
-    if table.maker not in {Maker.INSERTED, Maker.RESHAPE}:
-        return False
+    if table.maker not in {Maker.INSERTED, Maker.RESHAPE} or maker.kind is Kind.CONTRACTION:
+        return False  # x @ w.reshape(-1, 1) is a column of its own
     if maker.site.text in event.site.text:
         return True
     before = maker.arguments.get("x", table.column)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import as_dim, derive
+from shapelint.dims import as_dim, data_dependent, derive
 from shapelint.events import Call, Stored
-from shapelint.interpreter import attributes, comprehensions, iterators, numbers
+from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
@@ -22,6 +22,7 @@ from shapelint.values import (
     Const,
     Dict,
     Float,
+    Function,
     Instance,
     Int,
     Layer,
@@ -42,7 +43,7 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
     if function is None:
         return UNKNOWN if name.startswith("builtins.") else None
     if not arguments.complete:
-        return UNKNOWN
+        return transposed(arguments) if name == "builtins.zip" else UNKNOWN
     if name in iterators.USING and arguments.args:
         iterators.used(frame, arguments.args[0], node, name)
     try:
@@ -63,6 +64,8 @@ def length(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     known = comprehensions.length(value)
     if known is not None:
         return Int(known)
+    if isinstance(value, Many):
+        return Int(data_dependent(frame.place(node), "len"))
     if isinstance(value, Unknown) and value.dim is not None and value.dim.symbol is not None:
         from shapelint.dims import anonymous
 
@@ -82,8 +85,6 @@ def shape(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.dims import data_dependent
-
     known = [value.dim for value in arguments.args if isinstance(value, Int | Unknown) and value.dim is not None]
     size = None
     if len(known) == len(arguments.args):
@@ -107,9 +108,19 @@ def zipped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return Many(Tuple(parts), comprehensions.length(arguments.args[0]), "zip")
 
 
-def enumerated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.dims import data_dependent
+def transposed(arguments: Arguments) -> Value:
+    """zip(*rows): the first items of all rows, the second ones ..."""
+    match arguments.args, arguments.starred:
+        case (), (Many(item=Tuple(items=items), length=count),):
+            return Tuple(tuple(Many(item, count, "tuple") for item in items), "zip")
+        case (), (Many(item=Many(item=item, length=width), length=count),):
+            return Many(Many(item, count, "tuple"), width, "zip")
+        case (), (Many(item=Unknown() as item, length=count),):
+            return Many(Many(item, count, "tuple"), None, "zip")
+    return UNKNOWN
 
+
+def enumerated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     value = arguments.args[0]
     if isinstance(value, Tuple) and len(arguments.args) == 1 and not arguments.kwargs:
         return Tuple(tuple(Tuple((Int(as_dim(i)), item)) for i, item in enumerate(value.items)), "enumerate")
@@ -152,7 +163,18 @@ def filtered(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    return iterators.made(frame, "builtins.map", arguments.args, UNKNOWN, node)
+    """map(function, items): what the function makes of each; one by one where the parts of rows are known."""
+    from shapelint.interpreter.calls import dispatch
+
+    function, *iterables = arguments.args
+    if len(iterables) != 1 or not isinstance(function, Library | Function):
+        return iterators.made(frame, "builtins.map", arguments.args, UNKNOWN, node)
+    if isinstance(iterables[0], Tuple):
+        parts = iterables[0].items
+        return Tuple(tuple(dispatch(frame, function, Arguments((part,), {}, (None,)), node) for part in parts), "map")
+    item = comprehensions.item(frame, iterables[0], node)
+    result = dispatch(frame, function, Arguments((item,), {}, (None,)), node) if item != UNKNOWN else UNKNOWN
+    return iterators.made(frame, "builtins.map", arguments.args, result, node)
 
 
 def duplicated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -264,6 +286,7 @@ def check_callable(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 TABLE: Mapping[str, Builtin] = {
     **numbers.TABLE,
+    **draws.TABLE,
     "builtins.len": length,
     "builtins.range": ranged,
     "builtins.zip": zipped,

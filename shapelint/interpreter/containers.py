@@ -86,6 +86,8 @@ def popped(frame: Frame, receiver: Tuple | Many, place: int | None, node: cst.CS
 
 def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNode) -> Value:
     if isinstance(receiver, Tuple) and not receiver.items:
+        if receiver.kind == "deque":
+            return Many(item, None, "list")
         if frame.branch_depth or receiver.kind != "list":
             return Many(item, None, receiver.kind)
         return Tuple((item,), receiver.kind)

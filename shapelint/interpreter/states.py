@@ -79,7 +79,7 @@ def empty_filled(instance: Instance, module: cst.Module) -> None:
     for owner in (instance, *(value for value in instance.attributes.values() if isinstance(value, Instance))):
         for name in names & owner.attributes.keys():
             match owner.attributes[name]:
-                case Tuple(kind="list") | Many(kind="list") as filled if not is_part(filled):
+                case Tuple(kind="list" | "deque") | Many(kind="list") as filled if not is_part(filled):
                     owner.attributes[name] = Many(UNKNOWN, None, "list")
                 case Dict():
                     owner.attributes[name] = Dict((), UNKNOWN)

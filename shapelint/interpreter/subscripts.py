@@ -16,6 +16,7 @@ from shapelint.values import (
     Class,
     Const,
     Dict,
+    Float,
     Hint,
     Int,
     Layer,
@@ -77,6 +78,8 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             return frame.unknown("?", node, "item", base) if found is None else found
         case Method(receiver=Tensor(), name="at"):
             return Partial(base, (index,))  # x.at[index], until its .set or .add is called
+        case Library(name=name) if name in BRACKETED:
+            return bracketed(frame, name, index, node)
         case Hint() | Library() | Class():
             from shapelint.interpreter.contracts import subscripted
 
@@ -89,6 +92,32 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
                 return item(frame, tensor, index, node)
             return of_unknown(frame, base, index, node)
     return UNKNOWN
+
+
+# Functions that are called with brackets: np.c_[np.ones(n), x]. r_ joins vectors end to end.
+BRACKETED = {
+    f"{library}.{name}": f"{library}.{function}"
+    for library in ("numpy", "jax.numpy")
+    for name, function in (("c_", "column_stack"), ("r_", "hstack"))
+}
+
+
+def bracketed(frame: Frame, name: str, index: Value, node: cst.Subscript) -> Value:
+    parts = index.items if isinstance(index, Tuple) else (index,)
+    is_plain = all(isinstance(part, Tensor | Unknown | Int | Float | Many) for part in parts)
+    if not is_plain or (name.endswith("r_") and any(rank_of(part) not in {0, 1} for part in parts)):
+        return UNKNOWN  # ranges, and strings that name axes
+    result = operate(frame, BRACKETED[name], Arguments((Tuple(parts, "list"),), {}, (node,)), node)
+    return UNKNOWN if result is None else result
+
+
+def rank_of(value: Value) -> int | None:
+    match value:
+        case Tensor(shape=shape):
+            return shape.rank
+        case Int() | Float():
+            return 0
+    return None
 
 
 def of_union(frame: Frame, options: tuple[Value, ...], index: Value, node: cst.Subscript) -> Value:

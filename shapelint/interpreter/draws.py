@@ -1,0 +1,51 @@
+"""Containers and draws of the standard library: collections.deque, and the random module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from shapelint.dims import Dim, data_dependent
+from shapelint.interpreter import comprehensions
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.numbers import Builtin
+from shapelint.interpreter.operations import Arguments
+from shapelint.values import UNKNOWN, Float, Int, Many, Tuple, Unknown, Value
+
+
+def queue(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """A list that may drop items at one end, so that how many it has is never known."""
+    if not arguments.args or arguments.args[0] == Tuple((), "list"):
+        return Tuple((), "deque")
+    return Many(comprehensions.item(frame, arguments.args[0], node), None, "list")
+
+
+def drawn(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """random.sample(items, k), random.choices(items, k=k)"""
+    count = arguments.kwargs.get("k", arguments.args[1] if len(arguments.args) == 2 else UNKNOWN)
+    size = count.dim if isinstance(count, Int | Unknown) and isinstance(count.dim, Dim) else None
+    return Many(one(frame, arguments, node), size, "list")
+
+
+def one(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """random.choice(items)"""
+    return comprehensions.item(frame, arguments.args[0], node)
+
+
+def whole(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    return Int(data_dependent(frame.place(node), "random"))
+
+
+def real(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    return Float()
+
+
+TABLE: Mapping[str, Builtin] = {
+    "collections.deque": queue,
+    "random.sample": drawn,
+    "random.choices": drawn,
+    "random.choice": one,
+    **{f"random.{name}": whole for name in ("randint", "randrange", "getrandbits")},
+    **{f"random.{name}": real for name in ("random", "uniform", "gauss", "normalvariate", "triangular", "betavariate")},
+}
