@@ -38,6 +38,8 @@ from shapelint.memory import cost
 from shapelint.proposals import is_column_for_certain, sites_of, squeezed
 from shapelint.rule import Report
 
+AT_CALLS = True
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in operations(events, {Kind.LOSS}):

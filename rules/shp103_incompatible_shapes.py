@@ -34,7 +34,6 @@ from shapelint.lineups import mismatched_loss
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR
-AT_CALLS = False
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:

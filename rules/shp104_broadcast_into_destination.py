@@ -35,6 +35,7 @@ from shapelint.finding import Severity
 from shapelint.index import problems
 from shapelint.rule import Report
 
+AT_CALLS = True
 SEVERITY = Severity.ERROR
 
 

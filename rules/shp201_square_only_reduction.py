@@ -46,6 +46,8 @@ from shapelint.proposals import kept
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor, Unknown, Value
 
+AT_CALLS = True
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     if not any(may_misplace(event) for event in operations(events, {Kind.REDUCTION})):

@@ -37,6 +37,8 @@ from shapelint.lineups import FACING, Facing, axis_symbol, axis_symbols, birthpl
 from shapelint.rule import Report
 from shapelint.values import Function
 
+AT_CALLS = True
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     found = [pair for event in operations(events, FACING) for pair in named_apart(event)]

@@ -34,6 +34,7 @@ from shapelint.rule import Report
 from shapelint.uses import caller_of
 from shapelint.values import Tensor
 
+AT_CALLS = True
 RESHAPES = frozenset({"reshape", "unflatten", "reshape_as"})
 ALIKE = frozenset({
     "zeros", "ones", "full", "empty", "arange", "linspace", "zeros_like", "ones_like", "full_like", "new_zeros",

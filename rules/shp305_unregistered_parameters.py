@@ -48,7 +48,6 @@ from shapelint.registration import (
 from shapelint.rule import Clue, Report
 from shapelint.values import GraphState, Tensor, maker_of
 
-AT_CALLS = False
 INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList or nn.ParameterList"}
 
 

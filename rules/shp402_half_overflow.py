@@ -38,6 +38,7 @@ from shapelint.rule import Replacement, Report
 from shapelint.squares import summed_squares, zero_or_one
 from shapelint.values import Float, Int, Value
 
+AT_CALLS = True
 HALF = FLOAT16.name
 CONVERTED = {
     "masked_fill": ("value",), "fill_": ("value",), "fill": ("value",), "full": ("value",), "full_like": ("value",),

@@ -36,6 +36,9 @@ from shapelint.rule import Clue, Report
 from shapelint.updates import half_optimizers
 from shapelint.values import Tensor
 
+AT_CALLS = True
+
+
 # Where an epsilon stands, by operation; with a number: its default.
 PLACES: dict[str, dict[str, float | None]] = {
     "add": {"x": None, "y": None},

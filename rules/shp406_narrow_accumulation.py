@@ -34,6 +34,8 @@ from shapelint.rule import Report
 from shapelint.sums import accumulated, counters, counts, in_numpy, positions
 from shapelint.wrapping import wraps
 
+AT_CALLS = True
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, effect in in_numpy(events):

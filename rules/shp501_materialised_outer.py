@@ -35,6 +35,7 @@ from shapelint.outer import REDUCTIONS, SQUARES, Chain, chain_of, insertion, use
 from shapelint.rule import Report
 from shapelint.values import Float, Int, Shape, Tensor
 
+AT_CALLS = True
 SMALL = 2**20  # bytes
 FEW = 2  # along an axis: twice the memory of an operand or of the result does no harm
 

@@ -41,7 +41,6 @@ from shapelint.inert import IMPORT_HOOKS, JAXTYPED, is_checked
 from shapelint.rule import Replacement, Report
 from shapelint.values import Function, Library, Method, Tensor
 
-AT_CALLS = False
 IMPORTS = ("from beartype import beartype", "from jaxtyping import jaxtyped")
 DECORATOR = "@jaxtyped(typechecker=beartype)"
 WITHOUT_BODY = frozenset({"typing.overload", "typing_extensions.overload", "abc.abstractmethod"})

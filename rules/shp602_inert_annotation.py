@@ -38,7 +38,6 @@ from shapelint.inert import inert_decorator, inert_string, misspelled
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR
-AT_CALLS = False
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:

@@ -31,8 +31,6 @@ from shapelint.evidence import made_by, shortened
 from shapelint.index import events_of
 from shapelint.rule import Clue, Report
 
-AT_CALLS = False
-
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in events_of(events, Claimed):

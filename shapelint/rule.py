@@ -4,7 +4,7 @@
 
     SEVERITY = Severity.WARNING     (optional; WARNING when absent)
     DEFAULT = True                  (optional; False: only when selected)
-    AT_CALLS = True                 (optional; False: what it reports does not hang on who calls from another file)
+    AT_CALLS = False                (optional; True: what a call from another file gives decides, and no more than that)
     def check(events: Sequence[Event]) -> Iterator[Report]: ...
 
 Rules are found by the entry-point group `shapelint.rules`: a package whose modules are rules.
@@ -83,7 +83,7 @@ class Rule:
     check: Callable[[Sequence[Event]], Iterator[Report]]
     severity: Severity = Severity.WARNING
     default: bool = True
-    at_calls: bool = True
+    at_calls: bool = False
 
     @property
     def summary(self) -> str:
@@ -108,7 +108,7 @@ def rule_of(module: ModuleType) -> Rule | None:
         module.check,
         getattr(module, "SEVERITY", Severity.WARNING),
         getattr(module, "DEFAULT", True),
-        getattr(module, "AT_CALLS", True),
+        getattr(module, "AT_CALLS", False),
     )
 
 
