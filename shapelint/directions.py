@@ -113,7 +113,7 @@ def _attended(event: Operation, use: Use, axis: int) -> str | None:
 def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None:
     """Weights times values, or log-probabilities times targets, summed along another axis than their own."""
     rank, product = rank_of(use.operand), made(use.event)
-    if use.event.name != "mul" or rank is None or product is None or not isinstance(use.operand, Tensor):
+    if use.event.name != "mul" or not rank or product is None or not isinstance(use.operand, Tensor):
         return None
     axis = use.axis % rank - rank  # from behind: whatever the other factor is, the last axes line up
     last = use.operand.shape.head[-1].size

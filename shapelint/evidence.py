@@ -73,13 +73,18 @@ def feeds(value: Value) -> tuple[Value, ...]:
     """
     match maker_of(value):
         case Operation(kind=kind) as event if kind in PLACE_KEEPING:
-            operands = [v for v in event.values if isinstance(v, Tensor | Unknown | Union)]
+            operands = [v for v in elements_of(event) if isinstance(v, Tensor | Unknown | Union)]
             return tuple(v for v in operands if all(w is v or fits_into(w, v) for w in operands))
         case Joined(options=options):
             return options
         case event if event is not None and isinstance(callee := getattr(event, "callee", None), Method):
             return (callee.receiver,) if callee.name in KEEPING_METHODS else ()
     return ()
+
+
+def elements_of(event: Operation) -> tuple[Value, ...]:
+    """The arguments whose elements a result is made of: of y in `x.type_as(y)` it has the dtype only."""
+    return event.values[:1] if event.kind is Kind.CAST else event.values
 
 
 def fits_into(value: Value, other: Value) -> bool:
@@ -214,6 +219,8 @@ def clue(event: Operation, operand: Tensor, place: int | None = None) -> Clue:
             axis = operand.shape.axis(place) if place is not None else None
             why = f", where {MADE[axis.maker]}" if axis is not None and axis.maker is not None else ""
             return Clue(f"{text}: made by `{shortened(site.text)}`{why}", site)
+        case Input(stated=stated, site=site) if stated:
+            return Clue(f"{text}: the docstring or the comment beside it says {stated}", site)
         case Input(declaration=Site() as declaration, site=site) | Meeting(declaration=declaration, site=site):
             return Clue(f"{text}: annotated {shortened(declaration.text)}", site)
     return Clue(text, maker.site if maker is not None else None)
@@ -238,7 +245,7 @@ def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
         return () if is_index or keeps_axes(event) or axes_of(event) is None else (event,)
     if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"}:
         return ()
-    operands = event.operands[:1] if event.name == "expand_as" else event.operands
+    operands = event.operands[:1] if event.name == "expand_as" or event.kind is Kind.CAST else event.operands
     found: list[Operation] = []
     for operand in operands:
         if operand.shape.rank != 0:

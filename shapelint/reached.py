@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from shapelint.dataflow import Flow, cuts, flow_of, is_flat, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Operation
@@ -42,26 +42,28 @@ class Reached:
 
 
 def makers(value: Value | None) -> Iterator[Event]:
-    """What made a value, or the parts of it."""
-    match value:
-        case Tuple(items=items) | Union(options=items):
-            for item in items:
-                yield from makers(item)
-        case Many(item=item):
-            yield from makers(item)
-        case Dict(items=pairs, other=other):
-            for _, item in pairs:
-                yield from makers(item)
-            yield from makers(other)
-        case None:
-            return
-    maker = maker_of(value)
-    if isinstance(maker, Joined):
-        yield maker
-        for option in maker.options:
-            yield from makers(option) if maker_of(option) is not maker else ()
-    elif maker is not None:
-        yield maker
+    """What made a value, or the parts of it, each once."""
+    seen: set[int] = set()
+    queue = [value]
+    while queue:
+        value = queue.pop()
+        inner: Iterable[Value | None] = ()
+        match value:
+            case Tuple(items=items) | Union(options=items):
+                inner = items
+            case Many(item=item):
+                inner = (item,)
+            case Dict(items=pairs, other=other):
+                inner = (*(item for _, item in pairs), other)
+            case None:
+                continue
+        maker = maker_of(value)
+        if maker is not None and id(maker) not in seen:
+            seen.add(id(maker))
+            yield maker
+            if isinstance(maker, Joined):
+                inner = (*inner, *(option for option in maker.options if maker_of(option) is not maker))
+        queue.extend(reversed(tuple(inner)))
 
 
 @once_per_file

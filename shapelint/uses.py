@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shapelint.events import Call, Entered, Event, Input, Item, Joined, Kind, Left, Operation
-from shapelint.evidence import PLACE_KEEPING, axes_of
+from shapelint.evidence import PLACE_KEEPING, axes_of, elements_of
 from shapelint.index import once_per_file
 from shapelint.values import Int, Many, Tensor, Tuple, Union, Unknown, Value, maker_of
 
@@ -105,6 +105,8 @@ def _onward(event: Event, operand: Value, axis: int, alone: bool) -> Iterator[tu
     match event:
         case Joined():
             yield Unknown(made_by=event), axis
+        case Operation(kind=Kind.CAST) if not any(is_same(operand, value) for value in elements_of(event)):
+            return  # of y in x.type_as(y) the result has the dtype only
         case Operation(kind=kind) if kind in PLACE_KEEPING:
             result = made(event)
             kept = None if alone and _has_company(event, operand) else _beside(event, operand, axis)

@@ -7,9 +7,10 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from shapelint.events import Entered, Event, Operation
+from shapelint.events import Entered, Event, Operation, Returned
 from shapelint.interpreter import interpret
 from shapelint.project import Project
+from shapelint.reached import makers
 
 FILES = 200
 
@@ -75,6 +76,13 @@ def test_branches_that_call_do_not_multiply() -> None:
     text = f"import torch\n\n\n{helpers}def f12(x):\n    return x\n\n\nf0(torch.zeros(3))\n"
     events = interpret(cst.parse_module(text), "calls.py")
     assert sum(isinstance(event, Entered) for event in events) < 200
+
+
+def test_what_meets_again_and_again_is_told_once() -> None:
+    tests = "".join(f"    if x.sum() > {n}:\n        if x.sum() < 9:\n            x = torch.relu(x)\n" for n in range(24))
+    events = interpret(cst.parse_module(f"import torch\n\n\ndef f(x):\n{tests}    return x\n"), "meetings.py")
+    (given,) = (event.value for event in events if isinstance(event, Returned))
+    assert 24 < sum(1 for _ in makers(given)) < len(events)  # 2 ** 24 paths lead through the joins
 
 
 def test_loops_in_loops_do_not_multiply() -> None:
