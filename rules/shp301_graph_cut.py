@@ -52,6 +52,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
     for cut in left_in_forward(events):
+        if cut.rebuilds:
+            continue  # SHP302
         yield Report(
             cut.event,
             f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it. "

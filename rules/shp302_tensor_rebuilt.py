@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
 from shapelint.gradients import rebuilt_losses, rebuilt_parameters, relabelled, trained_by, words_for
+from shapelint.onward import left_in_forward
 from shapelint.rule import Clue, Report
 
 
@@ -44,6 +45,13 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             "Use torch.stack or torch.cat for several tensors, and a single one as it is",
             (Clue("computed here", source.site),) if source is not None else (),
         )
+    for cut in left_in_forward(events):
+        if cut.rebuilds:
+            yield Report(
+                cut.event,
+                f"A new tensor without a history, and forward goes on with it: {words_for(cut)} gets no gradient. "
+                "Pass the tensor on as it is, with .to(dtype) where the dtype matters",
+            )
     for event in rebuilt_parameters(events):
         yield Report(
             event,

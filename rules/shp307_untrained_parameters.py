@@ -46,6 +46,10 @@ MESSAGES = {
         "{here} deletes the gradients between backward() and {step}: the step applies nothing. "
         "Call it before backward(), or after the step"
     ),
+    "dropped": (
+        "{here} deletes the gradients of every batch before the next one is added, so {step} applies those of the last "
+        "batch alone. Zero them after the step only"
+    ),
     "clipped late": (
         "The gradients are clipped after they were applied, so nothing is clipped. Clip between backward() and step()"
     ),

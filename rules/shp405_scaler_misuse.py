@@ -1,8 +1,9 @@
 """float16 training whose loss is not scaled, or whose GradScaler is not asked at every step.
 
 Reports float16 autocast without a scaler, a backward outside of `scaler.scale(...)` before `scaler.step(optimizer)`,
-`optimizer.step()` on scaled gradients, `scaler.step` without `scaler.update()`, `unscale_` in every micro-batch,
-and a schedule that moves on when the scaler skipped the step. bfloat16 needs no scaler and is left alone.
+`optimizer.step()` on scaled gradients or after `scaler.step(optimizer)`, `scaler.step` without `scaler.update()`,
+`unscale_` in every micro-batch, and a schedule that moves on when the scaler skipped the step. bfloat16 needs no scaler
+and is left alone.
 
 Why: gradients below 0.00000006 are zero in float16. The scaler lifts them above that, and takes the factor out again:
 left out at one end only, the weights move 65,536 times too far, or not at all.
@@ -59,6 +60,10 @@ MESSAGES = {
     "unchecked": (
         "This step goes past the scaler: gradients that overflowed are applied, not skipped. Use scaler.step(...)"
     ),
+    "applied again": (
+        "`{cause}` has applied these gradients already: this applies them once more, also when they overflowed and the "
+        "scaler skipped them. Leave it out"
+    ),
     "unscaled again": (
         "unscale_ is called again before scaler.update(): the second call raises. Unscale once, right before the "
         "clipping and the step that follow the last backward()"
@@ -74,4 +79,6 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for hazard in hazards(events):
         if hazard.kind in MESSAGES:
             clues = (Clue("scaled or stepped here", hazard.cause.site),) if hazard.cause is not None else ()
-            yield Report(hazard.act.event, MESSAGES[hazard.kind].format(act=hazard.act.site.text), clues, hazard.site)
+            cause = hazard.cause.site.text if hazard.cause is not None else ""
+            message = MESSAGES[hazard.kind].format(act=hazard.act.site.text, cause=cause)
+            yield Report(hazard.act.event, message, clues, hazard.site)

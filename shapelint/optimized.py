@@ -10,7 +10,7 @@ from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
-from shapelint.registration import is_module, learners, steps
+from shapelint.registration import is_module, learners, made_in_forward, steps
 from shapelint.switched import handled, is_among, optimized, parts_of, source_of
 from shapelint.training import GIVING, modules_of
 from shapelint.values import Instance, Layer, Library, Method, Unknown, Value, maker_of
@@ -225,6 +225,7 @@ def left_out(events: Sequence[Event]) -> Iterator[Lost]:
         return
     order = {id(event): index for index, event in enumerate(events)}
     known = frozenset(map(_maker, optimized(events) | handled(events))).union(*(t.makers for t in optimizers))
+    known |= {event for event, _ in made_in_forward(events)}  # no optimizer can know them: SHP305 says so
     for trained in optimizers:
         neighbours = [other for other in optimizers if other.within is trained.within]
         if not all(other.is_complete and other.modules for other in neighbours):

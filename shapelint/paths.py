@@ -346,3 +346,17 @@ def nodes_in(file: Outline, nodes: Sequence[Node]) -> Iterator[Act]:
                 body = file.of_function.get(id(function))
                 if body is not None:
                     waiting.append(iter(body.nodes))
+
+
+def counted(file: Outline, nodes: Sequence[Node]) -> Iterator[Act]:
+    """What is done where a number of rounds divides, `if (i + 1) % accumulate == 0`, in a function and its blocks."""
+    for node in nodes:
+        match node:
+            case Fork(site=site, ways=ways):
+                for way in ways:
+                    yield from nodes_in(file, way) if "%" in site.text else counted(file, way)
+            case Rounds(rounds=rounds):
+                for inside in rounds:
+                    yield from counted(file, inside)
+            case Body(nodes=inside):
+                yield from counted(file, inside)

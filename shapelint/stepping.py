@@ -11,7 +11,21 @@ from dataclasses import dataclass, field, replace
 
 from shapelint.events import Call, Event, Operation, Site
 from shapelint.index import once_per_file
-from shapelint.paths import LASTING, Act, Body, Outline, Overrun, State, States, Test, Walk, Where, nodes_in, outline
+from shapelint.paths import (
+    LASTING,
+    Act,
+    Body,
+    Outline,
+    Overrun,
+    State,
+    States,
+    Test,
+    Walk,
+    Where,
+    counted,
+    nodes_in,
+    outline,
+)
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
@@ -33,6 +47,9 @@ class Grads:
     scaled: Act | None = None  # the backward that left them multiplied by the scale
     plain: Act | None = None  # a backward that did not scale the loss
     is_unscaled: bool = False  # unscale_ was called since the scaler's last update
+    checked: Act | None = None  # the step of a scaler that applied them
+    dropped: Act | None = None  # what zeroed those of the round before, which were never applied
+    loops: tuple[int, ...] = ()  # the loops around the last backward
 
 
 UNKNOWN_GRADS = Grads()
@@ -82,6 +99,7 @@ class Tracker:
     modules: Mapping[Key, frozenset[Key]] = field(default_factory=dict)  # whose parameters they were given
     found: dict[tuple[str, int], Hazard] = field(default_factory=dict)
     began: dict[int, tuple[Site, ...]] = field(default_factory=dict)  # the calls around each backward
+    counted: frozenset[int] = frozenset()  # acts that happen once in so many rounds
 
     def kinds(self, kind: str) -> Iterator[Act]:
         return (act for act in self.acts if act.kind == kind)
@@ -105,7 +123,10 @@ def backward(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> I
 
     def unscaled_too(_: Key, grads: Grads) -> Grads:
         stale = grads.is_stale or grads.is_applied
-        return replace(grads, backwards=min(grads.backwards + 1, 2), is_stale=stale, is_applied=False, wiped=None)
+        count = min(grads.backwards + 1, 2)
+        return replace(
+            grads, backwards=count, is_stale=stale, is_applied=False, wiped=None, checked=None, loops=where.loops
+        )
 
     def change(owner: Key, grads: Grads) -> Grads:
         added = unscaled_too(owner, grads)
@@ -136,10 +157,19 @@ def zero(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
     certain = {owner} if owner in track.owners else {k for k, modules in track.modules.items() if owner in modules}
     owners = (owner, NOBODY) if owner in track.owners else track.owners
 
-    def change(own: Key, grads: Grads) -> Grads:
-        is_fresh = own in certain and grads.backwards > 0 and not grads.is_applied
-        return Grads(wiped=act if is_fresh else None, is_unscaled=grads.is_unscaled)
+    def is_fresh(own: Key, grads: Grads) -> bool:
+        return own in certain and grads.backwards > 0 and not grads.is_applied
 
+    def change(own: Key, grads: Grads) -> Grads:
+        wiped = act if is_fresh(own, grads) else None
+        is_repeated = bool(where.loops) and grads.loops == where.loops
+        return Grads(wiped=wiped, is_unscaled=grads.is_unscaled, dropped=wiped if is_repeated else None)
+
+    steps = [step for step in track.kinds("step") if key(step.subject) in certain]
+    if steps and id(act) not in track.counted and all(id(step) in track.counted for step in track.kinds("step")):
+        left = [(path.of(own), own) for path in paths for own in certain]
+        if any(is_fresh(own, grads) and grads.loops == where.loops for grads, own in left):
+            track.report("dropped", steps[0], None, act.site)
     yield from (path.changed(change, owners) for path in paths)
 
 
@@ -214,6 +244,8 @@ def step(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
     grads = [path.of(owner) for path in paths]
     if all(g.wiped is not None for g in grads):
         track.report("wiped", act, None, grads[0].wiped.site)  # type: ignore[union-attr]
+    elif all(g.dropped is not None and len(g.loops) > len(where.loops) for g in grads):
+        track.report("dropped", act, None, grads[0].dropped.site)  # type: ignore[union-attr]
     if owner in track.proven or not any(path.has_moved for path in paths):  # what comes second may be a scheduler
         accumulates(track, act, grads, owner)
     scaler = None if act.other is None or is_disabled(act.other) else key(act.other, where.names)
@@ -227,7 +259,7 @@ def step(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
 
     def change(own: Key, known: Grads) -> Grads:
         if own == owner:
-            return Grads(known.backwards, known.is_stale, known.backwards > 0)
+            return Grads(known.backwards, known.is_stale, known.backwards > 0, checked=None if scaler is None else act)
         return known if scaler is not None else replace(known, plain=None)
 
     for path in paths:
@@ -249,6 +281,8 @@ def bypasses(track: Tracker, act: Act, grads: Sequence[Grads]) -> None:
         track.report("past the scaler", act, scaled[0].scaled)
     elif all(g.is_unscaled and g.backwards for g in grads):
         track.report("unchecked", act)
+    elif all(g.is_applied and g.checked is not None for g in grads):
+        track.report("applied again", act, grads[0].checked)
 
 
 def accumulates(track: Tracker, act: Act, grads: Sequence[Grads], owner: Key) -> None:
@@ -335,6 +369,7 @@ def _in_body(file: Outline, body: Body, roles: Roles) -> Mapping[tuple[str, int]
     proven = frozenset(optimizers(acts, roles))
     stepped = proven or frozenset(unproven(acts))
     track = Tracker(roles, acts, (NOBODY, *stepped), proven, dict(given(acts)))
+    track.counted = frozenset(map(id, counted(file, body.nodes)))
     try:
         Walk(file, track.step).through(body, frozenset([Path()]), Where())
     except Overrun:

@@ -152,19 +152,32 @@ def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) 
 def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value:
     """One of several callables: what all of them give. Only problems of all would count, so none is told."""
     results: list[Value] = []
-    outer = frame.run.events
-    for option in (option for option in options if option != NONE):
+    outer, told = frame.run.events, []
+    options = tuple(option for option in options if option != NONE)
+    for option in options:
         frame.run.events = []
         results.append(dispatch(frame, option, arguments, node))
+        told.append(frame.run.events)
     frame.run.events = outer
     if not results:
         return UNKNOWN
+    common = common_method(options)
+    if common is not None and all(len(events) == 1 and isinstance(events[0], Call) for events in told):
+        return opaque(frame, common, arguments, node)
     result = results[0]
     for other in results[1:]:
         result = join(result, other, frame.place(node))
     if maker_of(result) is None and any(maker_of(option) is not None for option in results):
         return originate(result, Joined(tuple(results), frame.site(node)))
     return result
+
+
+def common_method(options: tuple[Value, ...]) -> Method | None:
+    """`opt.step` where opt is Adam(...) or SGD(...): the method of an object that is one of several."""
+    found = [option for option in options if isinstance(option, Method) and isinstance(option.receiver, Layer)]
+    if len(found) < len(options) or len({method.name for method in found}) != 1:
+        return None
+    return Method(Union(tuple(method.receiver for method in found)), found[0].name)
 
 
 def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode, result: Value = UNKNOWN) -> Value:

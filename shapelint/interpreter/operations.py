@@ -42,7 +42,10 @@ from shapelint.values import (
 MOST_COMBINATIONS = 16
 
 # Ops of these kinds give one tensor, whatever it looks like.
-TENSOR_KINDS = frozenset({Kind.ELEMENTWISE, Kind.RESHAPE, Kind.CONTRACTION, Kind.CAST, Kind.NORMALISATION})
+TENSOR_KINDS = frozenset({
+    Kind.ELEMENTWISE, Kind.RESHAPE, Kind.CONTRACTION, Kind.CAST, Kind.NORMALISATION, Kind.JOINING, Kind.LOSS,
+})  # fmt: skip
+OTHERS = frozenset({"meshgrid"})  # several tensors
 SEVERED = frozenset({GraphState.CUT, GraphState.NUMBER})
 
 
@@ -188,7 +191,7 @@ def narrowed(spelling: Spelling, value: Value) -> tuple[Value, ...]:
 
 def vague(frame: Frame, spelling: Spelling, bound: Mapping[str, Value], node: cst.CSTNode) -> Value:
     """The result where the shape function could not say: for many kinds of ops a tensor all the same."""
-    if spelling.op.kind not in TENSOR_KINDS:
+    if spelling.op.kind not in TENSOR_KINDS or spelling.op.name in OTHERS:
         return UNKNOWN
     library = spelling.callee.partition(".")[0]
     known = library if library in {"torch", "numpy", "jax"} else None
@@ -204,7 +207,7 @@ def dtype_of(spelling: Spelling, bound: Mapping[str, Value], library: str | None
     """The dtype does not hang on shapes that are not known."""
     if spelling.in_place:
         return getattr(bound.get("x"), "dtype", None)
-    return result_dtype(spelling.op.dtype, bound, library) if "x" in bound else None
+    return result_dtype(spelling.op.dtype, bound, library) if "x" in bound or "tensors" in bound else None
 
 
 def severed(frame: Frame, value: Value, event: Operation) -> Value:

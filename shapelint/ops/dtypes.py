@@ -9,7 +9,7 @@ from itertools import product
 
 from shapelint.ops.op import DtypeRule
 from shapelint.record import record
-from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Unknown, Value, tensors_in
+from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Union, Unknown, Value, tensors_in
 
 LIBRARIES = ("torch", "numpy", "jax")
 LADDER = ("bool", "int", "float", "complex")
@@ -294,7 +294,8 @@ def operands_of(bound: Mapping[str, Value]) -> list[Value]:
         if name in {"x", "y"}:
             found.append(value)
         elif name not in NO_OPERANDS:
-            found.extend(tensors_in([value]))
+            items = value.item.options if isinstance(value, Many) and isinstance(value.item, Union) else (value,)
+            found.extend(tensors_in(items))
     return found
 
 
