@@ -44,6 +44,8 @@ def interpret(
 
 
 def evaluate_pending(top: Frame, function: Function) -> None:
+    if id(function) in top.run.entered:
+        return
     if function.owner is not None:
         typical_instance(top, function.owner)  # what its __init__ casts, all methods find
     dtypes = dict(top.run.dtypes)

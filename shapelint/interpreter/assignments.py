@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
 from shapelint.events import Stored, Written
-from shapelint.interpreter import attributes, comprehensions, containers, expressions, objects, subscripts
+from shapelint.interpreter import attributes, comprehensions, containers, expressions, objects, operators, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join, widened
@@ -76,7 +76,7 @@ def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node
 def part(frame: Frame, value: Value, index: int, node: cst.CSTNode, count: int | None) -> Value:
     """One of `count` elements (None: or more) of something that is unpacked without its elements being known."""
     match value:
-        case Union(options=options):
+        case Union(options=options) if not operators.is_array(value):
             parts = [part(frame, option, index, node, count) for option in options]
             result = parts[0]
             for other in parts[1:]:

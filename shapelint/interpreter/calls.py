@@ -154,6 +154,9 @@ def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments,
     results: list[Value] = []
     outer, told = frame.run.events, []
     options = tuple(option for option in options if option != NONE)
+    known = call_array_method(frame, options, arguments, node)
+    if known is not None:
+        return known
     for option in options:
         frame.run.events = []
         results.append(dispatch(frame, option, arguments, node))
@@ -170,6 +173,19 @@ def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments,
     if maker_of(result) is None and any(maker_of(option) is not None for option in results):
         return originate(result, Joined(tuple(results), frame.site(node)))
     return result
+
+
+def call_array_method(frame: Frame, options: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value | None:
+    """`loss.backward()` where loss is one of several arrays: one operation; None where it is no such method."""
+    first = options[0] if options else NONE
+    match first, node.func:
+        case Method(receiver=Tensor(library=str() as library), name=name), cst.Attribute(value=receiver_node):
+            methods = [o for o in options if isinstance(o, Method) and o.name == name]
+            arrays = [m.receiver for m in methods if isinstance(m.receiver, Tensor) and m.receiver.library == library]
+            if len(arrays) == len(options):
+                whole = arguments.after(Union(tuple(arrays)), receiver_node)
+                return operate(frame, f"{RECEIVERS[library]}.{name}", whole, node)
+    return None
 
 
 def common_method(options: tuple[Value, ...]) -> Method | None:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import Dim, anonymous, as_dim
 from shapelint.events import Call, Input
-from shapelint.interpreter import expressions, iterators
+from shapelint.interpreter import expressions, iterators, operators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
@@ -49,7 +49,7 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
             return expressions.joined(list(found), frame.place(node))
         case Many(item=element):
             return element
-        case Tensor():
+        case Tensor() | Union() if operators.is_array(value):
             index = Int(anonymous(frame.place(node), "i"))
             result = operate(frame, "operator.getitem", Arguments((value, index), {}, (node, None)), node)
             return UNKNOWN if result is None else result

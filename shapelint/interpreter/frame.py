@@ -21,6 +21,7 @@ MOST_DEPTH = 7  # calls of project functions inside one another
 # What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.
 CALL_COST = 3
 FIRST_CREDIT = 40 * CALL_COST
+ENTRY_CREDIT = 200 * CALL_COST  # for what a program does when it is started: `main()` at the top level, once
 
 
 # Called with the frame, the target of a binding (a name, an attribute or a parameter) and what it is bound to; and
@@ -58,6 +59,7 @@ class Run:
     instances: dict[Class, Instance] = field(default_factory=dict)
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
+    entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
     called: set[int] = field(default_factory=set)  # syntax nodes of the functions that were evaluated for a call
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated

@@ -10,7 +10,7 @@ from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, Region
 from shapelint.interpreter import attributes, casting, contracts, expressions, hypotheses, states
 from shapelint.interpreter.conditions import quietly
-from shapelint.interpreter.frame import MOST_DEPTH, Frame
+from shapelint.interpreter.frame import ENTRY_CREDIT, MOST_DEPTH, Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
@@ -75,7 +75,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
             return originate(known, event)  # alike, but computed from other values
         del run.memo[signature]  # two unknown values are not of one size
     most = MOST_DEPTH * (4 if run.is_exact else 1)
-    blocked = id(function.node) in run.stack or len(run.stack) >= most or run.credit <= 0
+    is_entry = frame.function is None and not frame.loops and not frame.regions and not all_parameters(function.node)
+    blocked = id(function.node) in run.stack or len(run.stack) >= most or (run.credit <= 0 and not is_entry)
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
@@ -83,10 +84,14 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     run.called.add(id(function.node))
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions, inner.autocast = frame.regions, frame.autocast
-    inner.depth, inner.is_call = frame.depth + 1, True
+    inner.depth, inner.is_call = frame.depth + 1, not is_entry
+    if is_entry:  # `main()` at the top level is what main does on its own, too
+        run.credit += 0 if run.entered else ENTRY_CREDIT
+        run.entered.add(id(function))
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
-    result = hypotheses.given_back(frame, function, evaluate_body(inner, function, at_call=True), arguments, node)
+    result = evaluate_body(inner, function, at_call=not is_entry)
+    result = hypotheses.given_back(frame, function, result, arguments, node)
     event = Call(function, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
     frame.tell(event)
     if maker_of(result) is None:
