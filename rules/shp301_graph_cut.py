@@ -37,6 +37,7 @@ from shapelint.onward import left_in_forward, recorded_by_hooks
 from shapelint.rule import Clue, Report
 from shapelint.traced import concretised, without_gradient
 
+AT_CALLS = True
 MEANING = {
     "detach": "detach() takes the value from the graph",
     "data": ".data is the value without its graph",

@@ -35,6 +35,8 @@ from shapelint.gradients import rebuilt_losses, rebuilt_parameters, relabelled, 
 from shapelint.onward import left_in_forward
 from shapelint.rule import Clue, Report
 
+AT_CALLS = True
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for cut in rebuilt_losses(events):

@@ -173,3 +173,47 @@ def test_the_cache_keeps_it(lint: Lint) -> None:
 
 def test_a_text_alone_knows_no_other_file() -> None:
     assert lint_source(TRAIN) == []
+
+
+def test_a_helper_that_cuts_the_graph_in_forward(lint: Lint) -> None:
+    utils = """\
+import torch
+
+
+def standardise(x):
+    table = x.detach().cpu().numpy()
+    return torch.from_numpy((table - table.mean(axis=0)) / table.std(axis=0))
+"""
+    model = """\
+import torch
+from torch import nn
+from utils import standardise
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(16, 32)
+        self.head = nn.Linear(32, 1)
+
+    def forward(self, x):
+        return self.head(standardise(torch.relu(self.encoder(x))))
+"""
+    assert places(lint(utils=utils, model=model)) == [("utils.py", 5, "SHP301")]
+    assert places(lint(path="model.py")) == [("model.py", 13, "SHP301")]
+
+
+def test_a_loss_that_is_rebuilt_by_a_helper(lint: Lint) -> None:
+    helper = "import torch\n\n\ndef to_loss(x):\n    return torch.tensor(x.pow(2).mean().item(), requires_grad=True)\n"
+    train = """\
+import torch
+from helper import to_loss
+
+net = torch.nn.Linear(16, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(10, 8, 16):
+    optimizer.zero_grad()
+    to_loss(net(x)).backward()
+    optimizer.step()
+"""
+    assert places(lint(helper=helper, train=train)) == [("helper.py", 5, "SHP302")]
