@@ -37,21 +37,22 @@ NOTHING = Documented()
 MARKUP = tuple(
     (re.compile(pattern), text)
     for pattern, text in (
-        (r":\w+(?::\w+)*:`~?(?:[\w.]*\.)?([^`]*)`", r"\1"),
+        (r":\w+(?::\w+)*:(?=\S)~?", ""),
         (r"\\(?:text|mathrm|mathbf|mathit|textrm|operatorname)\s*\{([^{}]*)\}", r"\1"),
         (r"\\[lcd]?dots\b|…", "..."),
         (r"\\times\b|×", "x"),
         (r"\\(?:cdot|ast)\b|\\\*", "*"),
         (r"\\_", "_"),
         (r"_\{([^{}]*)\}", r"_\1"),
-        (r"\\left\b|\\right\b|\\[,;! ]|[`$]", ""),
+        (r"\\left\b|\\right\b|\\[,;! ]", ""),
         (r"(?<=,)\s*\.\.(?=\s*[)\]])", " ..."),
     )
 )
+MARKED_UP = re.compile(r"[\\…×]|:\w+:|,\s*\.\.|_\{")
 ENTRY = re.compile(
     r"(?P<indent>\s*)(?:[-*•]\s+)?"
     r"(?:"
-    r":(?:param|parameter|arg|argument|key)\s+(?:[\w.\[\]]+\s+)?(?P<field>\w+)\s*:"
+    r":(?:param|parameter|arg|argument|key)\s+(?P<kind>[\w.\[\]]+\s+)?(?P<field>\w+)\s*:"
     r"|(?P<names>\w+(?:\s*,\s*\w+)*)\s*(?P<type>\((?:[^()]|\([^()]*\))*\))?\s*(?::(?!:)|\s--?\s|(?=\s(?:has|is)\s))"
     r")\s*(?P<rest>.*)"
 )
@@ -74,7 +75,7 @@ PREPOSITION = re.compile(r"(?i)\b(?:of|with|has|have|in|is|the|a|an|expected)\s+
 # Words before a shape that make it the shape of something else, or of several things.
 OTHERS = re.compile(
     r"(?i)\b(?:(?:lists?|tuples?|sequences?|pairs?|collections?|iterables?)\s+(?:of(?!\s+(?:the\s+)?shape)|with|containing)"
-    r"|dict(?:s|ionary|ionaries)?|mapping|each|callable|function|generator|broadcast\w*|either|if|scalar|flattened"
+    r"|dict(?:s|ionary|ionaries)?|mapping|each(?=[^,;]*$)|callable|function|generator|broadcast\w*|either|if|scalar|flattened"
     r"|reshaped|resized|str|string|sparse|DataFrame)\b"
 )
 NO_ARRAY = re.compile(
@@ -93,6 +94,7 @@ BATCH = re.compile(r"batch\w*|num_\w+|n_\w+")
 TYPES = "optional int float str bool tuple list dict tensor ndarray array callable sequence none bytes default any"
 WORDS = frozenset(TYPES.split())
 ALONE = re.compile(r"[A-Za-z_]\w*|\d+")
+HAS_BRACKET = re.compile(r"[(\[]")
 HAS_BRACKETS = re.compile(r"[(\[][^()\[\]\n]*,[^()\[\]\n]*[)\]]")
 
 
@@ -103,10 +105,12 @@ def may_state(text: str) -> bool:
 
 def read(text: str, names: frozenset[str]) -> Documented:
     """What the docstring of a function with these parameters states."""
-    lines = plain(text).expandtabs().splitlines()
+    lines = text.partition(">>>")[0].replace("`", "").replace("$", "").expandtabs().splitlines()
     parameters: dict[str, list[Stated | None]] = {}
     for name, type_, description in entries(lines, names):
-        parameters.setdefault(name, []).append(of_entry(type_, description))
+        if HAS_BRACKET.search(type_ + description) is None:
+            continue
+        parameters.setdefault(name, []).append(of_entry(plain(type_), plain(description)))
     agreed = {
         name: found[0] for name, found in parameters.items() if found[0] and len({s and s.axes for s in found}) == 1
     }
@@ -115,6 +119,8 @@ def read(text: str, names: frozenset[str]) -> Documented:
 
 def plain(text: str) -> str:
     """The text without markup."""
+    if MARKED_UP.search(text) is None:
+        return text
     for pattern, replacement in MARKUP:
         text = pattern.sub(replacement, text)
     return text
@@ -123,13 +129,13 @@ def plain(text: str) -> str:
 def entries(lines: list[str], names: frozenset[str]) -> Iterator[tuple[str, str, str]]:
     """Name, type and description of each parameter that the lines speak of."""
     for index, line in enumerate(lines):
-        match = ENTRY.match(line)
+        match = ENTRY.match(line) if ":" in line or " is " in line or " has " in line or " -" in line else None
         if match is None:
             continue
         mentioned = [name.strip() for name in (match["field"] or match["names"]).split(",")]
         if names.issuperset(mentioned):
             rest = " ".join([match["rest"], *continued(lines, index, len(match["indent"]))])
-            yield from ((name, match["type"] or "", rest) for name in mentioned)
+            yield from ((name, match["type"] or match["kind"] or "", rest) for name in mentioned)
 
 
 def continued(lines: list[str], index: int, indent: int) -> Iterator[str]:
@@ -166,6 +172,8 @@ def shape_in(text: str, is_array: bool = False) -> Stated | None:
     for match in BRACKETS.finditer(text):
         axes = axes_of(match[0])
         before, behind = text[: match.start()], OR_NONE.sub("", text[match.end() :], count=1)
+        if before.endswith(("(", "[")):
+            return None  # ([B,] C, H, W)
         if axes is None or before.endswith((".shape", "_shape")):
             continue
         sentence = before.rpartition(". ")[2]
@@ -213,7 +221,7 @@ def axes_of(text: str) -> tuple[str, ...] | None:
     axes = tuple(axis.strip() for axis in (inside.split("x") if CROSSED.fullmatch(inside) else inside.split(",")))
     if axes[-1] == "" and len(axes) > 1:
         axes = axes[:-1]
-    if len(axes) == 1 and not ALONE.fullmatch(axes[0]):
+    elif len(axes) == 1 and not ALONE.fullmatch(axes[0]):
         return None
     fits = all(ELEMENT.fullmatch(axis) and axis.lower().rpartition(".")[2] not in WORDS for axis in axes)
     return axes if fits and sum(is_run(axis) for axis in axes) <= 1 else None
@@ -230,7 +238,7 @@ def returned(lines: list[str]) -> Iterator[Stated | None]:
         match = RETURN_FIELD.match(line)
         if match is not None:
             indent = len(line) - len(line.lstrip())
-            yield shape_in(" ".join([match["rest"], *continued(lines, index, indent)]))
+            yield shape_in(plain(" ".join([match["rest"], *continued(lines, index, indent)])))
             return
         heading = HEADING.match(line)
         if heading is not None and heading["title"] in RETURNS:
@@ -254,6 +262,6 @@ def of_section(lines: list[str], start: int, is_numpydoc: bool) -> Iterator[Stat
         heads = [i for i, line in enumerate(block) if len(line) - len(line.lstrip()) == indent]
         for head in heads:
             type_ = block[head].strip().rpartition(" : ")[2]
-            yield shape_in(" ".join([type_, *continued(block, head, indent)]))
+            yield shape_in(plain(" ".join([type_, *continued(block, head, indent)])))
     elif not any(line.lstrip().startswith(("- ", "* ")) for line in block):
-        yield shape_in(" ".join(line.strip() for line in block))
+        yield shape_in(plain(" ".join(line.strip() for line in block)))

@@ -55,10 +55,10 @@ def stated_in(node: cst.FunctionDef | cst.ClassDef | None, names: frozenset[str]
 
 
 def docstring(node: cst.FunctionDef | cst.ClassDef) -> str | None:
-    """The docstring as it stands in the source, quotes included."""
+    """The docstring as it stands in the source, without its quotes."""
     match node.body.body:
         case (cst.SimpleStatementLine(body=(cst.Expr(value=cst.SimpleString(value=text)), *_)), *_):
-            return text
+            return text.lstrip("rRuU").strip("\"'")
     return None
 
 
