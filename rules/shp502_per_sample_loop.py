@@ -1,7 +1,7 @@
 """A model or a matmul is called on one row at a time, although no round of the loop needs another.
 
-Reports the call in a Python loop whose input is one row of a tensor: `model(x[i].unsqueeze(0))`, `linear(row)`,
-`w @ x[i]`. Silent where a round uses what an earlier one left (recurrent nets, decoding, power iteration), trains,
+Reports the call in a Python loop or comprehension whose input is one row of a tensor: `model(x[i].unsqueeze(0))`,
+`linear(row)`, `w @ x[i]`, and of a function that multiplies the row by a matrix. Silent where a round uses what an earlier one left (recurrent nets, decoding, power iteration), trains,
 or may end the loop.
 
 Why: each call reads all weights for one matrix-vector product. In one batch they are read once: the same numbers,
@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
 from shapelint.evidence import shortened
-from shapelint.rounds import callee_of, calls_of_models, is_independent, last_rounds, row_of
+from shapelint.rounds import callee_of, calls_of_models, is_changed, is_independent, last_rounds, row_of
 from shapelint.rule import Clue, Report
 
 
@@ -42,6 +42,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if not reported or not is_independent(found):
             continue
         for call, row in reported:
+            if is_changed(found, call):
+                continue
             source = f"`{shortened(row.name)}`"
             message = (
                 f"`{shortened(callee_of(call))}` works on one row of {source} at a time, and no round needs another: "

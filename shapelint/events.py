@@ -220,6 +220,17 @@ class Loop:
 
 
 @record(eq=False)
+class Comprehension:
+    """The element of a comprehension is evaluated, once for all items, or has been."""
+
+    site: Site
+    begins: bool
+    target: Site | None = None
+    iterable: Site | None = None
+    values: tuple[Value, ...] = ()
+
+
+@record(eq=False)
 class Branch:
     """Paths part: way 0 begins (the test holds), way 1, and so on; None: those that go on come together."""
 

@@ -1,4 +1,4 @@
-"""Rounds of Python loops: what works on one row at a time, and whether a round needs what another one left."""
+"""Rounds of loops and comprehensions: what works on one row at a time, and whether one needs what another left."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from shapelint.dims import ONE, Origin
 from shapelint.events import (
     Call,
     Carried,
+    Comprehension,
     Ends,
     Entered,
     Event,
@@ -46,6 +47,8 @@ INSERTING = frozenset({"unsqueeze", "expand_dims", "reshape", "view"})
 ACCUMULATING = frozenset({"add", "sub", "maximum", "minimum", "cat", "concatenate", "setitem"})
 TRAINING = frozenset({"backward", "step", "zero_grad", "grad"})
 CALLED = frozenset({"forward", "predict", "__call__"})
+CONVERTING = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "FloatTensor", "Tensor"})
+HARMLESS = CALLED | {"eval", "train", "to", "cuda", "cpu", "parameters", "named_parameters", "state_dict", "modules"}
 
 
 @record(eq=False)
@@ -55,6 +58,8 @@ class Round:
     loop: Loop
     events: tuple[Event, ...]
     everything: tuple[Event, ...]  # also inside of loops and functions
+    all_rounds: tuple[Event, ...]  # of the rounds before, too
+    is_comprehension: bool = False
 
 
 @record()
@@ -67,27 +72,42 @@ class Row:
 
 def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
     """The last round of each loop over unknown items that the analysis went through twice, or once inside of others."""
-    begun: list[tuple[Loop, int]] = []
-    for place in places_of(events, Loop):
-        event = events[place]
-        assert isinstance(event, Loop)
+    begun: list[tuple[Loop, int, int]] = []
+    for place in sorted((*places_of(events, Loop), *places_of(events, Comprehension))):
+        event = _as_loop(events[place])
+        first = place
         if begun and begun[-1][0].site.node is event.site.node:
-            loop, start = begun.pop()
+            loop, start, first = begun.pop()
             if event.round is None:
-                inside = tuple(events[start + 1 : place])
-                yield Round(loop, tuple(_own(inside)), inside)
+                inside, whole = tuple(events[start + 1 : place]), tuple(events[first + 1 : place])
+                yield Round(loop, tuple(_own(inside)), inside, whole, isinstance(events[place], Comprehension))
         if event.round is not None:
-            begun.append((event, place))
+            begun.append((event, place, first))
+
+
+def _as_loop(event: Event) -> Loop:
+    if isinstance(event, Comprehension):
+        return Loop(event.site, 0 if event.begins else None, event.target, event.iterable)
+    assert isinstance(event, Loop)
+    return event
+
+
+def _opens(event: Event) -> bool:
+    return type(event) is Entered or (type(event) in {Loop, Comprehension} and _as_loop(event).round == 0)
+
+
+def _closes(event: Event) -> bool:
+    return type(event) is Left or (type(event) in {Loop, Comprehension} and _as_loop(event).round is None)
 
 
 def _own(events: Sequence[Event]) -> Iterator[Event]:
     depth = 0
     for event in events:
-        if type(event) is Left or (type(event) is Loop and event.round is None):
+        if _closes(event):
             depth -= 1
-        elif depth == 0 and type(event) is not Entered and type(event) is not Loop:
+        elif depth == 0 and type(event) not in {Entered, Loop, Comprehension}:
             yield event
-        if type(event) is Entered or (type(event) is Loop and event.round == 0):
+        if _opens(event):
             depth += 1
 
 
@@ -103,7 +123,7 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
             case Call(callee=Method(name=name)):
                 is_model = name in CALLED
             case Call(callee=Function(name=name, owner=owner)):
-                is_model = name == "forward" and owner is not None
+                is_model = (name == "forward" and owner is not None) or _multiplies(found, event)
             case _:
                 continue
         if not is_model or not _is_used(found, event):
@@ -119,6 +139,27 @@ def _variables(loop: Loop) -> set[str]:
     return set(re.findall(r"\w+", loop.target.text)) if loop.target is not None else set()
 
 
+def _multiplies(found: Round, call: Call) -> bool:
+    """Whether a function of the project multiplies the row that it is given by a matrix: `forward(params, x)`."""
+    given = {id(event) for value in call.args if (event := _row_event(value)) is not None}
+    vectors = (
+        value
+        for event in found.all_rounds
+        if isinstance(event, Operation) and event.name in MATMULS and event.kind is Kind.CONTRACTION
+        for value in event.operands
+        if value.shape.rank == 1
+    )
+    return bool(given) and any(id(_row_event(value)) in given for value in vectors)
+
+
+def _row_event(value: Value) -> Event | None:
+    """The indexing by rounds that a vector is the outcome of."""
+    match maker_of(value):
+        case Operation(name="getitem", arguments={"index": index}, result=Tensor() as row) as event:
+            return event if row.shape.rank == 1 and _is_round(index) else None
+    return None
+
+
 def _is_value(callee: Unknown) -> bool:
     """A parameter, an attribute or what a call gave; an imported function is hardly a model."""
     maker = maker_of(callee)
@@ -127,8 +168,11 @@ def _is_value(callee: Unknown) -> bool:
 
 def _is_used(found: Round, call: Event) -> bool:
     """Something is done with what comes out."""
+    if found.is_comprehension:
+        return True
     values = (value for event in found.events if event is not call for value in event.values)
-    return any(made_by(value) is call for value in values)
+    given = identity(call.result) if isinstance(call, Call) and isinstance(call.result, Tensor) else None
+    return any(made_by(value) is call or identity(value) == given for value in values)
 
 
 def callee_of(event: Operation | Call) -> str:
@@ -146,7 +190,8 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
     if isinstance(call, Operation) and call.kind is Kind.CONTRACTION:
         vectors = [row for row in rows if row[1] == 1]
         return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
-    return next((row for row, rank in rows if rank == 1 or rank == BATCH_OF_ONE), None)
+    is_unknown = isinstance(call, Call) and isinstance(call.callee, Method) and call.callee.function is None
+    return next((row for row, rank in rows if rank == BATCH_OF_ONE or (rank == 1 and not is_unknown)), None)
 
 
 def _inputs(call: Operation | Call) -> tuple[Value, ...]:
@@ -160,9 +205,12 @@ BATCH_OF_ONE = -1
 
 def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
     """The row behind a value, and its rank or BATCH_OF_ONE."""
-    current, is_batch = value, False
+    current, is_batch, is_made = value, False, False
     for _ in range(8):
         event = maker_of(current)
+        if isinstance(event, Operation) and event.name in CONVERTING and event.values:
+            current, is_made = event.values[0], is_made or _is_single(found, call)
+            continue
         match event:
             case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
                 if _is_small(table):
@@ -178,12 +226,14 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 is_batch = is_batch or (event.name in INSERTING and _begins_with_one(event.result))
                 current = inner
             case Input(kind="iteration", source=source) if source is not None:
-                is_row = (is_batch and _is_gathered(found, call)) or _is_picked(found, call)
-                return (
-                    (Row(_iterated(found.loop), found.loop.iterable or found.loop.site), BATCH_OF_ONE)
-                    if is_row
-                    else None
-                )
+                is_row = (is_batch and _is_kept(found, call)) or _is_picked(found, call) or is_made
+                site = found.loop.iterable or found.loop.site
+                return (Row(_iterated(found.loop), site), BATCH_OF_ONE) if is_row else None
+            case Input(kind="item", site=site) if is_batch and _is_kept(found, call):
+                indexed = re.search(r"([\w.]+)\[(\w+)\]$", site.text)  # images[i], and x, y = dataset[i]
+                if indexed is None or indexed[2] not in _variables(found.loop):
+                    return None
+                return Row(indexed[1], site), BATCH_OF_ONE
             case _:
                 return None
     return None
@@ -218,13 +268,31 @@ def _is_small(table: Tensor) -> bool:
     return count is not None and count < FEWEST
 
 
+def _is_kept(found: Round, call: Event) -> bool:
+    return _is_gathered(found, call) or _is_single(found, call)
+
+
 def _is_gathered(found: Round, call: Event) -> bool:
     """What the call gives is kept for each round, so that all rounds give the same shape."""
     made = {id(call)}
+    if found.is_comprehension:
+        return True
     for event in found.events:
         if any(id(maker) in made for value in event.values if (maker := made_by(value)) is not None):
             made.add(id(event))
             if type(event) is Grown or (isinstance(event, Operation) and event.name == "setitem"):
+                return True
+    return False
+
+
+def _is_single(found: Round, call: Event) -> bool:
+    """What the call gives becomes one Python number, element by element or as a class: so it was given one sample."""
+    for event in found.events:
+        if isinstance(event, Operation) and event.name in {"item", "float", "int"} and event.values:
+            steps = [made_by(source) for source in elementwise_sources(event.values[0])]
+            chosen = [step.values[0] for step in steps if isinstance(step, Operation) and step.name == "argmax"]
+            steps += [made_by(source) for value in chosen for source in elementwise_sources(value)]
+            if any(step is not None and step.site.node is call.site.node for step in steps):
                 return True
     return False
 
@@ -268,6 +336,28 @@ def is_independent(found: Round) -> bool:
             case Operation() | Call() if any(_is_of(value, carried) for value in event.values):
                 return False
     return not any(type(event) is Ends and event.how in {"break", "return"} for event in found.events)
+
+
+def is_changed(found: Round, call: Operation | Call) -> bool:
+    """Whether the round does something else to what is called, or hands it to somebody: it may learn."""
+    match call:
+        case Call(callee=Method(receiver=model)) | Call(callee=(Unknown() | Instance()) as model):
+            models = {identity(model)}
+        case Operation(kind=Kind.CONTRACTION):
+            models = {identity(value) for value in call.operands}
+        case _:
+            models = set()
+    for event in found.events:
+        match event:
+            case Call() if event is call:
+                continue
+            case Call(callee=Method(receiver=receiver, name=name)) if identity(receiver) in models:
+                if name not in HARMLESS:
+                    return True
+            case Call(callee=Unknown() | Function() | Method(), args=args):
+                if any(identity(value) in models for value in args):
+                    return True
+    return False
 
 
 def _is_of(value: Value, carried: set[object]) -> bool:

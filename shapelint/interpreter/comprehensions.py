@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.dims import Dim, anonymous, as_dim
-from shapelint.events import Call, Input
+from shapelint.events import Call, Comprehension, Input
 from shapelint.interpreter import expressions, iterators, operators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -120,10 +120,13 @@ def sequence(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) 
     size: Dim | None = None
     is_exact = False
     start = len(frame.run.events)
+    site, clause = frame.site(node), node.for_in
+    frame.tell(Comprehension(site, True, frame.site(clause.target), frame.site(clause.iter)))
     with inner_scope(frame):
-        for rounds in bindings(frame, node.for_in):
+        for rounds in bindings(frame, clause):
             size, is_exact = rounds
             values.append(element(frame, node))
+    frame.tell(Comprehension(site, False))
     if is_exact:
         return Tuple(tuple(values), kind)
     if not values:
