@@ -43,10 +43,11 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         remedy = "Convert to float32 first" if event.name in {"norm", "einsum"} else "Pass dtype=np.float32"
         yield Report(event, f"{name} is float16, and NumPy keeps to it: {effect}. {remedy}")
     for event in counts(events):
+        library = "np" if event.callee.startswith("numpy") else "torch"
         yield Report(
             event,
             f"{name_of(event, event.values[0], 'The tensor')} is float16, and so is its sum: above {FLOAT16.exact:,} "
-            f"not every integer exists, and beyond {FLOAT16.largest:,.0f} it is inf. Pass dtype=torch.float32",
+            f"not every integer exists, and beyond {FLOAT16.largest:,.0f} it is inf. Pass dtype={library}.float32",
         )
     for event, format in accumulated(events):
         yield Report(

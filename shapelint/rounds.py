@@ -188,6 +188,8 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
     """The row that a call works on: one of a tensor, or an item that is made or treated as a batch of one."""
     rows = [row for value in _inputs(call) if (row := _row(found, value, call)) is not None]
     if isinstance(call, Operation) and call.kind is Kind.CONTRACTION:
+        if len(rows) == 1 and _varies(found, call):
+            return None
         vectors = [row for row in rows if row[1] == 1]
         return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
     is_unknown = isinstance(call, Call) and isinstance(call.callee, Method) and call.callee.function is None
@@ -198,6 +200,12 @@ def _inputs(call: Operation | Call) -> tuple[Value, ...]:
     if isinstance(call, Call):
         return call.args
     return tuple(call.arguments[name] for name in ("x", "y") if name in call.arguments)
+
+
+def _varies(found: Round, call: Operation) -> bool:
+    """Whether both operands are named by what a round binds: `A(t) @ x[t]`."""
+    words = [set(re.findall(r"\w+", call.sites[name].text)) for name in ("x", "y") if name in call.sites]
+    return all(_variables(found.loop) & named for named in words)
 
 
 BATCH_OF_ONE = -1

@@ -85,6 +85,8 @@ def counts(events: Sequence[Event]) -> Iterator[Operation]:
         number = count_of(operand, axes)
         is_scalar = isinstance(operand, Tensor) and operand.shape.rank == 0
         is_large = not is_scalar and (number is None or number > FLOAT16.exact)
+        if number is None and event.callee.startswith("numpy") and not zero_or_one(operand):
+            continue  # NumPy adds in pairs, so that only what is large goes wrong
         if is_large and (zero_or_one(operand) or not is_bounded(operand)):
             yield event
 

@@ -191,6 +191,8 @@ def narrowed(spelling: Spelling, value: Value) -> tuple[Value, ...]:
 
 def vague(frame: Frame, spelling: Spelling, bound: Mapping[str, Value], node: cst.CSTNode) -> Value:
     """The result where the shape function could not say: for many kinds of ops a tensor all the same."""
+    if spelling.op.name == "getitem":
+        return part_of_torch(bound.get("x"), frame.place(node))
     if spelling.op.kind not in TENSOR_KINDS or spelling.op.name in OTHERS:
         return UNKNOWN
     library = spelling.callee.partition(".")[0]
@@ -201,6 +203,13 @@ def vague(frame: Frame, spelling: Spelling, bound: Mapping[str, Value], node: cs
             break
     graph = next((graph_of(v) for v in bound.values() if graph_of(v).origins), Graph())
     return Tensor(Shape((), Run("", frame.place(node))), dtype_of(spelling, bound, known), known, graph)
+
+
+def part_of_torch(array: Value | None, scope: object) -> Value:
+    """`x[i]`, whatever i is: of a tensor of torch a tensor, where NumPy may have fields and numbers."""
+    if not isinstance(array, Tensor) or array.library != "torch":
+        return UNKNOWN
+    return Tensor(Shape((), Run("", scope)), array.dtype, "torch", array.graph)
 
 
 def dtype_of(spelling: Spelling, bound: Mapping[str, Value], library: str | None) -> str | None:
