@@ -11,6 +11,7 @@ from shapelint.hints import (
     LAYERS,
     ArrayHint,
     DictHint,
+    ForwardHint,
     InstanceHint,
     LayerHint,
     NoneHint,
@@ -40,12 +41,19 @@ from shapelint.values import (
 
 
 def value_of(
-    hint: TypeHint, scope: object, name: str = "", instance: Callable[[Class], Value] = lambda _: UNKNOWN
+    hint: TypeHint,
+    scope: object,
+    name: str = "",
+    instance: Callable[[Class], Value] = lambda _: UNKNOWN,
+    forward: Callable[[str], Value] = lambda _: UNKNOWN,
 ) -> Value:
-    """The value of a parameter `name` of this type, in a function known by `scope`; `instance` makes objects."""
+    """The value of a parameter `name` of this type, in a function known by `scope`.
+
+    `instance` makes objects, `forward` says what a type that is quoted says.
+    """
 
     def inner(hint: TypeHint, name: str) -> Value:
-        return value_of(hint, scope, name, instance)
+        return value_of(hint, scope, name, instance, forward)
 
     match hint:
         case ArrayHint(dtype=dtype, library=library):
@@ -66,6 +74,8 @@ def value_of(
             return Dict(other=inner(item, f"{name}[]"))
         case InstanceHint(cls=cls):
             return instance(cls)
+        case ForwardHint(name=text):
+            return forward(text)
         case LayerHint(name=layer):
             return Layer(layer, {key: Unknown(size(f"{name}.{key}", scope)) for key in LAYERS[layer]})
         case UnionHint(options=options):

@@ -94,13 +94,20 @@ class InstanceHint:
 
 
 @record()
+class ForwardHint:
+    """A type that is quoted inside of another one and means what its name means there: Optional["Node"]."""
+
+    name: str
+
+
+@record()
 class AnyHint:
     """A type that says nothing here."""
 
 
 TypeHint: TypeAlias = (
     ArrayHint | ScalarHint | NoneHint | UnionHint | TupleHint | SequenceHint | DictHint | InstanceHint | LayerHint
-    | AnyHint
+    | ForwardHint | AnyHint
 )  # fmt: skip
 ANY = AnyHint()
 
@@ -189,6 +196,8 @@ def as_hint(value: Value) -> TypeHint:
             return hint
         case Const(value=None):
             return NoneHint()
+        case Const(value=str() as name) if name.isidentifier():
+            return ForwardHint(name)
         case Class():
             return InstanceHint(value)
         case Library(name=name) if name in ARRAYS:
@@ -346,7 +355,7 @@ def _wrapped(base: Value, items: tuple[Value, ...]) -> Value:
         return UNKNOWN
     match items:
         case (Const(value=str() as text),) | (_, Const(value=str() as text)) if not _may_be_type(text):
-            if len(items) == 1 or as_hint(items[0]) != ANY:
+            if len(items) == 1 or not isinstance(as_hint(items[0]), AnyHint | ForwardHint):
                 return _array(None, items)
     return UNKNOWN
 

@@ -15,6 +15,7 @@ from shapelint.hints import (
     ANY,
     ArrayHint,
     DictHint,
+    ForwardHint,
     InstanceHint,
     NoneHint,
     ScalarHint,
@@ -407,7 +408,7 @@ MODEL = Class("Model", (), {})
         (Const(None), NoneHint()),
         (MODEL, InstanceHint(MODEL)),
         (Library("jaxtyping.ArrayLike"), ANY),
-        (text("Model"), ANY),
+        (text("Model"), ForwardHint("Model")),
     ],
 )
 def test_hint(value: Value, hint: TypeHint) -> None:

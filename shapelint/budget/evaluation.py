@@ -107,7 +107,7 @@ def _configuration(top: Frame, param: cst.Param, given: Given) -> Value:
     configurations = [c for c in classes if isinstance(c, Class) and (c is annotated or _is_dataclass(top, c))]
     if len(configurations) == 1:
         cls = configurations[0]
-        from shapelint.interpreter.classes import field_names
+        from shapelint.interpreter.fields import field_names
 
         known = {name: value for name, value in sizes.items() if name in field_names(cls)}
         return instantiate(top, cls, Arguments(kwargs=known), cls.node)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Kind, Operation
-from shapelint.interpreter import casting, expressions
+from shapelint.interpreter import casting, expressions, fields
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.joins import join
@@ -145,6 +145,9 @@ def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) ->
     if name in base.attributes:
         value = base.attributes[name]
         return casting.attribute(frame, base, name, value) if frame.run.dtypes else value
+    if fields.is_field(base.cls, name):
+        value = base.attributes[name] = fields.typical_field(frame, base.cls, name, ("field", base))
+        return value
     found = base.cls.lookup(name)
     if found is not None:
         return unwrapped(frame, found, base, node)

@@ -7,8 +7,9 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Input, Stored
+from shapelint.events import Call, Stored
 from shapelint.interpreter import expressions, hypotheses
+from shapelint.interpreter.fields import annotated, field_names, field_value, typical_field
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.states import changed_later, empty_filled, is_part
@@ -21,12 +22,10 @@ from shapelint.values import (
     Const,
     Function,
     Instance,
-    Int,
     Library,
     Method,
     Tensor,
     Tuple,
-    Unknown,
     Value,
 )
 
@@ -70,39 +69,14 @@ def instantiate(frame: Frame, cls: Class, arguments: Arguments, node: cst.CSTNod
         names = field_names(cls)
         values = dict(zip(names, arguments.args)) | dict(arguments.kwargs)
         for name in names:
-            instance.attributes[name] = values.get(name, field_value(frame, cls, name, node))
+            given = values.get(name)
+            instance.attributes[name] = field_value(frame, cls, name, node) if given is None else given
         if cls.is_a("typing.NamedTuple"):
             return Tuple(tuple(instance.attributes.values()), cls.name, tuple(names))
         if isinstance(cls.lookup("setup"), Function):
             call_function(frame, cls.lookup("setup"), Arguments((instance,)), node)  # type: ignore[arg-type]
     frame.tell(instance.made_by)
     return instance
-
-
-def field_names(cls: Class) -> list[str]:
-    """The annotated fields of a dataclass-like class, inherited ones first."""
-    names: list[str] = []
-    for ancestor in reversed(list(cls.ancestry())):
-        if isinstance(ancestor, Class) and ancestor.node is not None:
-            names.extend(name for name in own_fields(ancestor.node) if name not in names)
-    return names
-
-
-def own_fields(node: cst.ClassDef) -> list[str]:
-    found: list[str] = []
-    for line in node.body.body:
-        statements = line.body if isinstance(line, cst.SimpleStatementLine) else ()
-        targets = [statement.target for statement in statements if isinstance(statement, cst.AnnAssign)]
-        found.extend(target.value for target in targets if isinstance(target, cst.Name))
-    return found
-
-
-def field_value(frame: Frame, cls: Class, name: str, node: cst.CSTNode) -> Value:
-    """A field that no argument fills: its default, else an unknown of its own."""
-    default = cls.lookup(name)
-    if default is not None and not isinstance(default, Unknown):
-        return default
-    return frame.unknown(name, node, "attribute", cls, size(name, (cls.name, id(cls))))
 
 
 def typical_instance(frame: Frame, cls: Class) -> Instance:
@@ -115,7 +89,8 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
     instance = Instance(cls, {})
     run.instances[cls] = instance
     initialiser = cls.lookup("__init__") or cls.lookup("setup")
-    for name in field_names(cls):
+    fields = annotated(cls)
+    for name in fields:
         instance.attributes.setdefault(name, typical_field(frame, cls, name))
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
         with hypotheses.supposing(run, False):  # all methods find what it stores
@@ -125,24 +100,14 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
         if not is_part(before):
             scope = (cls.name, id(cls))
             unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
-            instance.attributes[name] = unknown
+            declared = typical_field(frame, cls, name) if name in fields else unknown
+            instance.attributes[name] = declared if isinstance(declared, Tensor | Instance) else unknown
             if isinstance(before, Tensor) and before.dtype in NARROW:  # chosen on purpose, so it is kept
                 instance.attributes[name] = Tensor(
                     unknown_shape(), before.dtype, before.library, before.graph, unknown.made_by
                 )
     empty_filled(instance, frame.module)
     return instance
-
-
-def typical_field(frame: Frame, cls: Class, name: str) -> Value:
-    default = cls.lookup(name)
-    symbol = size(name, (cls.name, id(cls)), default.dim.value if isinstance(default, Int) else None)
-    event = Input(name, frame.site(cls.node), kind="attribute")
-    if isinstance(default, Int):
-        return Int(symbol, made_by=event)
-    if default is None or isinstance(default, Unknown | Const):
-        return Unknown(symbol, made_by=event)
-    return default
 
 
 def copied(instance: Instance) -> Instance:

@@ -46,9 +46,16 @@ def unquoted(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def declared(frame: Frame, hint: hints.TypeHint, scope: object, name: str) -> Value:
     """What a type says of a value. An instance of a project's class went through __init__ with unknown arguments."""
-    from shapelint.interpreter.classes import copied, typical_instance
+    from shapelint.interpreter.fields import entering
 
-    return value_of(hint, scope, name, lambda cls: copied(typical_instance(frame, cls)))
+    plain = (hints.ArrayHint, hints.InstanceHint)  # an alias may be made of itself
+
+    def forward(text: str) -> Value:
+        """A type that is quoted inside of another one: Optional["Node"]."""
+        found = hints.as_hint(frame.scope.lookup(text) or Unknown())
+        return declared(frame, found, scope, name) if isinstance(found, plain) else Unknown()
+
+    return value_of(hint, scope, name, lambda cls: entering(frame, cls, (scope, name)), forward)
 
 
 def entry_value(frame: Frame, annotation: cst.Annotation, name: str, default: int | None) -> Value:

@@ -57,6 +57,7 @@ class Run:
     memo: dict[object, tuple[Value, tuple[Event | None, ...], frozenset[str], Effects]] = field(default_factory=dict)
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
+    entering: list[Class] = field(default_factory=list)  # whose fields are being read off their annotations
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls

@@ -46,6 +46,7 @@ TENSOR_KINDS = frozenset({
     Kind.ELEMENTWISE, Kind.RESHAPE, Kind.CONTRACTION, Kind.CAST, Kind.NORMALISATION, Kind.JOINING, Kind.LOSS,
 })  # fmt: skip
 OTHERS = frozenset({"meshgrid"})  # several tensors
+WRITTEN_IN_PLACE = frozenset({"torch", "numpy"})  # `x += y` keeps the shape of x; jax makes a new array
 SEVERED = frozenset({GraphState.CUT, GraphState.NUMBER})
 
 
@@ -202,7 +203,11 @@ def vague(frame: Frame, spelling: Spelling, bound: Mapping[str, Value], node: cs
             known = value.library
             break
     graph = next((graph_of(v) for v in bound.values() if graph_of(v).origins), Graph())
-    return Tensor(Shape((), Run("", frame.place(node))), dtype_of(spelling, bound, known), known, graph)
+    shape, receiver = Shape((), Run("", frame.place(node))), bound.get("x")
+    is_written = spelling.in_place and spelling.op.kind is Kind.ELEMENTWISE
+    if is_written and isinstance(receiver, Tensor) and receiver.library in WRITTEN_IN_PLACE:
+        shape = receiver.shape  # whatever the other operand is, it has to fit
+    return Tensor(shape, dtype_of(spelling, bound, known), known, graph)
 
 
 def part_of_torch(array: Value | None, scope: object) -> Value:

@@ -11,7 +11,7 @@ from shapelint.dims import Dim, Truth, as_dim, derive
 from shapelint.events import Kind, Operation
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, operate
+from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.provenance import originate
 from shapelint.scopes import compare_numbers
 from shapelint.values import (
@@ -57,8 +57,6 @@ OPERATORS: dict[str, str] = {
     "Plus": "pos",
     "BitInvert": "invert",
 }  # libcst's operator nodes (with or without "Assign") -> functions of `operator`
-
-WRITTEN_IN_PLACE = frozenset({"torch", "numpy"})  # `x += y` keeps the shape of x; jax makes a new array
 
 # What rules call the operations whose `operator` function has another name.
 RULE_NAMES = {"truediv": "div", "floordiv": "floor_divide"}
