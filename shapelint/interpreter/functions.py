@@ -75,7 +75,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
             return originate(known, event)  # alike, but computed from other values
         del run.memo[signature]  # two unknown values are not of one size
     most = MOST_DEPTH * (4 if run.is_exact else 1)
-    is_entry = frame.function is None and not frame.loops and not frame.regions and not all_parameters(function.node)
+    is_entry = is_start(frame, function)
     blocked = id(function.node) in run.stack or len(run.stack) >= most or (run.credit <= 0 and not is_entry)
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
@@ -103,6 +103,12 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     states.leave(frame, places, before, after, node)
     run.memo[signature] = result, makers, changed, after
     return result
+
+
+def is_start(frame: Frame, function: Function) -> bool:
+    """`main()` at the top level: what a program does when it is started, with nothing that its caller gives."""
+    is_plain = frame.function is None and not (frame.run.is_import or frame.loops or frame.regions)
+    return is_plain and not all_parameters(function.node)
 
 
 def only_checks(function: Function, arguments: Arguments) -> bool:

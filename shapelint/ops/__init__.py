@@ -216,4 +216,6 @@ def layer_attribute(layer: Layer, name: str) -> Value | None:
 
 def part_of(layer: Layer, index: Value) -> Value | None:
     """`layer[index]`: a sample of a data set, a column of a table; None where it is not known what that is."""
-    return data.sample(layer) if isinstance(index, Int | Tensor) else frames.picked(layer, index)
+    if layer.name.startswith("pandas."):
+        return frames.picked(layer, index)
+    return data.sample(layer) if isinstance(index, Int | Tensor) else None
