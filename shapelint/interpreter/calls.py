@@ -277,7 +277,7 @@ def call_tensor_method(
             return result
     if name == "size" and not arguments.args and not arguments.kwargs:
         return attributes.shape_value(receiver)
-    return opaque(frame, Method(receiver, name), arguments, node)
+    return opaque(frame, Method(receiver, name), arguments, node, questions.of_writing(receiver, name))
 
 
 def call_update(
@@ -320,7 +320,7 @@ def call_unknown_method(
     is_array = (
         counts or name in ARRAY_METHODS or (receiver.dtype is not None and lookup(f"torch.Tensor.{name}") is not None)
     )
-    if is_array and receiver_node is not None:
+    if is_array and not objects.is_plot(name, arguments) and receiver_node is not None:
         tensor = attributes.as_tensor(frame, receiver, receiver_node)
         return call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
     return opaque(frame, Method(receiver, name), arguments, node)

@@ -1,4 +1,4 @@
-"""Objects of libraries that are changed: an estimator is fitted, a DataFrame gets other columns."""
+"""Objects of libraries: what is done to them changes them, and what they are called by tells what they are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import libcst as cst
 
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
 from shapelint.ops import frames
-from shapelint.values import Layer, Value
+from shapelint.values import Layer, Many, Tensor, Tuple, Value
 
 
 def after_method(
@@ -27,3 +28,12 @@ def resized(frame: Frame, receiver: Layer, node: cst.BaseExpression) -> None:
     changed = frames.resized(receiver)
     if changed is not None:
         attributes.rebind(frame, node, changed)
+
+
+SCATTERED = frozenset({"dim", "index", "src", "value", "reduce"})
+
+
+def is_plot(name: str, arguments: Arguments) -> bool:
+    """`ax.scatter(x, y, c=labels)` draws points; an array's scatter takes an axis first."""
+    first = arguments.args[0] if arguments.args else None
+    return name == "scatter" and (isinstance(first, Tensor | Tuple | Many) or not arguments.kwargs.keys() <= SCATTERED)

@@ -66,14 +66,20 @@ FUNCTIONS: Mapping[str, Answer] = {
     "numpy.ndim": rank,
     "jax.numpy.ndim": rank,
 }
-# What only checks, and gives None back.
-CHECKS = ("numpy.testing.assert_", "torch.testing.assert_", "chex.assert_")
+# What only checks or writes, and gives None back.
+CHECKS = ("numpy.testing.assert_", "torch.testing.assert_", "chex.assert_", "numpy.save", "torch.save")
+WRITING = frozenset({"tofile", "dump", "flush", "setflags"})  # methods of NumPy's arrays
 
 
 def of_method(tensor: Tensor, name: str) -> Value | None:
     """What `tensor.name()` answers; None where it is no such question."""
     ask = METHODS.get(name)
     return ask(tensor) if ask is not None and tensor.library in {"torch", None} else None
+
+
+def of_writing(tensor: Tensor, name: str) -> Value:
+    """What methods give back that only write the array somewhere; Unknown of all others."""
+    return NONE if name in WRITING and tensor.library in {"numpy", None} else UNKNOWN
 
 
 def of_function(name: str, args: tuple[Value, ...]) -> Value:
