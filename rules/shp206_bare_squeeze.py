@@ -33,8 +33,8 @@ from shapelint.evidence import axes_of, clue, made_by, name_of
 from shapelint.index import operations
 from shapelint.proposals import with_argument
 from shapelint.rule import Replacement, Report
-from shapelint.uses import consumers, made
-from shapelint.values import NONE, Maker, Tensor, Value
+from shapelint.uses import consumers, is_same, made
+from shapelint.values import NONE, Maker, Tensor
 
 LOST = "is lost when its size is 1, as in the last batch of an epoch"
 
@@ -44,27 +44,32 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         operand = event.arguments.get("x")
         if not isinstance(operand, Tensor):
             continue
-        name = name_of(event, operand)
+        name, given = name_of(event, operand), event.arguments.get("dim", NONE)
         if axes_of(event) == (0,) and is_named(operand):
             message = f"{name} is {operand.shape}: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
-        elif event.arguments.get("dim", NONE) == NONE and (lead := leading_axis(operand)):
-            if is_one_number(events, event):
-                continue
+        elif given == NONE and (lead := leading_axis(operand)) and not is_harmless(events, event):
             message = f"{name} is {operand.shape}: {lead} {LOST}; {remedy(operand)}"
-            fix = named(event, operand)
-            yield Report(event, message, (clue(event, operand),), fix=fix, fix_message="Name the axes to remove")
+            trace, fix = (clue(event, operand),), named(event, operand)
+            yield Report(event, message, trace, fix=fix, fix_message="Name the axes to remove")
 
 
-def is_one_number(events: Sequence[Event], event: Operation) -> bool:
-    """`value.squeeze().item()` holds for a single value only."""
+def is_harmless(events: Sequence[Event], event: Operation) -> bool:
+    """Whether no use asks for the axis: one number is taken, or a column is filled."""
     taken = consumers(events, made(event))
-    return bool(taken) and all(isinstance(use, Operation) and use.name == "item" for use in taken)
+    return bool(taken) and all(isinstance(use, Operation) and asks_nothing(events, use, event) for use in taken)
+
+
+def asks_nothing(events: Sequence[Event], use: Operation, squeezed: Operation) -> bool:
+    is_stored = use.name == "setitem" and is_same(use.arguments.get("value"), made(squeezed))
+    return use.name == "item" or is_stored or (use.name == "clone" and is_harmless(events, use))
 
 
 def leading_axis(operand: Tensor) -> str:
     """What may be lost together with the axes that are meant; empty where nothing is."""
     shape, event = operand.shape, made_by(operand)
+    if isinstance(event, Operation) and event.name == "nonzero":
+        return ""  # a set of indices: a single one is an index all the same
     of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER
     for index, axis in enumerate(shape.head):
         if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)
@@ -72,16 +77,11 @@ def leading_axis(operand: Tensor) -> str:
     if shape.tail and shape.tail[-1].maker is Maker.LAYER and shape.tail[-1].size == ONE:
         return "the batch"  # (..., 1) of a Linear, (..., c, 1, 1) of a pooling
     if isinstance(event, Operation) and event.kind is Kind.CONTRACTION:  # (n, d) @ x.T
-        left, right = event.arguments.get("x"), event.arguments.get("y")
+        left, right = event.arguments.get("x"), made_by(event.arguments.get("y", NONE))
         rows = left.shape.axis(0) if isinstance(left, Tensor) and left.shape.rank == 2 else None
-        return f"the axis of {rows.size}" if rows and is_transposed(right) and may_be_one(rows.size) else ""
+        is_table = isinstance(right, Operation) and right.name == "transpose"  # nobody transposes a vector
+        return f"the axis of {rows.size}" if rows and is_table and may_be_one(rows.size) else ""
     return ""
-
-
-def is_transposed(value: Value | None) -> bool:
-    """Nobody transposes a vector."""
-    event = made_by(value) if value is not None else None
-    return isinstance(event, Operation) and event.name == "transpose"
 
 
 def may_be_one(size: Dim) -> bool:
@@ -90,8 +90,8 @@ def may_be_one(size: Dim) -> bool:
 
 
 def is_named(operand: Tensor) -> bool:
-    lead = operand.shape.axis(0)
-    return lead is not None and lead.size.symbol is not None and lead.size.symbol.origin is Origin.AXIS
+    symbol = lead.size.symbol if (lead := operand.shape.axis(0)) is not None else None
+    return symbol is not None and symbol.origin is Origin.AXIS
 
 
 def remedy(operand: Tensor) -> str:

@@ -55,7 +55,17 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes)
     if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
         return None
+    if may_be_one(found.moved.size, sizes):
+        return None
     return None if may_be_same(found, exact(product(sizes))) else found
+
+
+def may_be_one(size: Dim, asked: Sequence[Dim]) -> bool:
+    """A size of which nothing is known, and which is not asked for: there need not be several elements along it."""
+    symbol = size.symbol
+    if symbol is None or symbol.origin is not Origin.ANONYMOUS or symbol.derivation is not None:
+        return False
+    return not any(symbol in other.symbols() for other in asked)
 
 
 def may_be_same(found: Scramble, numel: Dim) -> bool:
@@ -112,9 +122,12 @@ def _prefixes(sizes: Sequence[Dim]) -> list[Dim]:
 def _displaced(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
     """One axis of the result is a whole part of the source, but stands outside of more, or of less."""
     whole = [p.size for p in pieces]
+    outer, reached = _prefixes(whole), _prefixes(sizes)
     for index, size in enumerate(sizes):
         if sizes.count(size) > 1 or whole.count(size) > 1 or size not in whole:
             continue
+        if size.value is not None and reached[index] in outer and reached[index + 1] in outer:
+            continue  # several parts in order make it up
         at = whole.index(size)
         outside = _weighed(pieces[:at], sizes[:index])
         inside = _weighed(pieces[at + 1 :], sizes[index + 1 :])

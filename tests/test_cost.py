@@ -79,7 +79,9 @@ def test_branches_that_call_do_not_multiply() -> None:
 
 
 def test_what_meets_again_and_again_is_told_once() -> None:
-    tests = "".join(f"    if x.sum() > {n}:\n        if x.sum() < 9:\n            x = torch.relu(x)\n" for n in range(24))
+    tests = "".join(
+        f"    if x.sum() > {n}:\n        if x.sum() < 9:\n            x = torch.relu(x)\n" for n in range(24)
+    )
     events = interpret(cst.parse_module(f"import torch\n\n\ndef f(x):\n{tests}    return x\n"), "meetings.py")
     (given,) = (event.value for event in events if isinstance(event, Returned))
     assert 24 < sum(1 for _ in makers(given)) < len(events)  # 2 ** 24 paths lead through the joins

@@ -59,7 +59,10 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
         case Instance():
             return of_instance(frame, value, node)
         case Union(options=options):
-            return expressions.joined([item(frame, option, node) for option in options], frame.place(node))
+            events, frame.run.events = frame.run.events, []  # what fails for one of them need not happen
+            each = [item(frame, option, node) for option in options]
+            frame.run.events = events
+            return expressions.joined(each, frame.place(node))
         case Dict():
             return UNKNOWN
         case Unknown(graph=graph):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from shapelint.events import Stored
@@ -129,7 +131,46 @@ def change(
                 if item is not None:
                     tell_stored(frame, owner, name, item, value, node)
                 return
+        case cst.Subscript(value=cst.Name() | cst.Attribute() | cst.Subscript() as outer):  # groups[key].append(item)
+            whole = held(frame, outer)
+            if isinstance(whole, Tuple | Many | Dict):
+                change(frame, outer, with_changed(frame, whole, receiver_node, value), None, node)
+            return
     attributes.rebind(frame, receiver_node, value)
+
+
+def held(frame: Frame, node: cst.CSTNode) -> Value | None:
+    """The container behind a name, an attribute of an object or an item, as far as it is known."""
+    match node:
+        case cst.Name(value=name):
+            return frame.scope.lookup(name)
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            owner = frame.scope.lookup(base)
+            return owner.attributes.get(name) if isinstance(owner, Instance) else None
+        case cst.Subscript(value=outer):
+            match held(frame, outer):
+                case Many(item=item):
+                    return item
+                case Dict(other=item):
+                    return item
+    return None
+
+
+def with_changed(frame: Frame, whole: Tuple | Many | Dict, where: cst.Subscript, value: Value) -> Value:
+    """A container one of whose items has changed: which one is not known, so it may be any."""
+
+    def either(item: Value) -> Value:
+        return join(item, value, frame.place(where))
+
+    match whole:
+        case Tuple(items=items, kind=kind):
+            return Tuple(tuple(map(either, items)), kind)
+        case Many(item=item):
+            return replace(whole, item=either(item))
+        case Dict(items=items, other=other, kind=kind):
+            return Dict(
+                tuple((key, either(item)) for key, item in items), either(other) if other is not None else None, kind
+            )
 
 
 def tell_stored(frame: Frame, owner: Instance, name: str, item: Value, container: Value, node: cst.CSTNode) -> None:

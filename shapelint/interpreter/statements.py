@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -27,9 +28,10 @@ from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import CALL_COST, Frame
 from shapelint.interpreter.transforms import REGIONS
 from shapelint.joins import any_like, renewed, widened
+from shapelint.ops.op import unknown_shape
 from shapelint.scopes import Path
 from shapelint.tokens import now
-from shapelint.values import NONE, UNKNOWN, Layer, Library, Unknown, Value
+from shapelint.values import NONE, UNKNOWN, Layer, Library, Tensor, Unknown, Value
 
 Executor = Callable[[Frame, Any], None]
 
@@ -203,7 +205,8 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
     """The body of a loop, once from the state before, and again from what all rounds have in common."""
     before, key = frame.snapshot(), frame.key
     frame.branch_depth += 1
-    for number in range(MOST_PASSES if frame.branch_depth <= 2 else 1):
+    passes = MOST_PASSES if frame.branch_depth <= 2 else 1
+    for number in range(passes):
         entry = frame.snapshot()
         if number:
             frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
@@ -216,6 +219,8 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
         frame.breaks.clear()
         widen(frame, entry, (frame.place(node), number))
+        if passes == 1:
+            forget_placeholders(frame, entry)
         if not frame.alive or settled(entry, frame.snapshot()):
             break
     frame.branch_depth -= 1
@@ -229,6 +234,16 @@ def widen(frame: Frame, entry: Path, scope: object) -> None:
     for name, value in frame.scope.names.items():
         if value is not entry.names.get(name):
             frame.scope.names[name] = widened(value, (scope, name))
+
+
+def forget_placeholders(frame: Frame, entry: Path) -> None:
+    """An empty array that the first round has replaced grows in the next one, which is not looked at."""
+    for name, value in frame.scope.names.items():
+        before = entry.names.get(name)
+        if value is before or not isinstance(before, Tensor) or not isinstance(value, Tensor):
+            continue
+        if any(axis.size.value == 0 for axis in before.shape.axes):
+            frame.scope.names[name] = replace(value, shape=unknown_shape())
 
 
 def left_over(frame: Frame, before: Path, scope: object) -> None:

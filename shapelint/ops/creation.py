@@ -18,6 +18,7 @@ from shapelint.ops.op import (
     Unknowable,
     flag,
     is_none,
+    refuse_dicts,
     size_or_any,
     sizes,
     tensor,
@@ -151,12 +152,16 @@ def legacy(arguments: Value) -> Result:
     match arguments:
         case Tuple(items=()):
             return Part(shape_of(0), None, CONSTANT)
+        case Tuple(items=(Tensor(library="numpy", shape=Shape(head=(), run=None)),), kind="tuple"):  # np.int64
+            return Part(shape_of(size_or_any(Unknown())), None, CONSTANT)
         case Tuple(items=(Tensor() as only,), kind="tuple"):  # the one argument, not a list of one array
             return Part(only.shape, None, GraphEffect.REBUILD)
         case Tuple(items=items, kind="tuple" | "size") if all(isinstance(item, Int) for item in items):
             return Part(sizes(arguments, Maker.CREATED), None, CONSTANT)
         case Tuple(kind="list") | Many(kind="list"):
             return Part(array(arguments), None, GraphEffect.REBUILD)
+        case Tuple(items=items):
+            refuse_dicts(items)
     raise Unknowable("sizes or data")
 
 

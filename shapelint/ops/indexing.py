@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent
-from shapelint.events import Input, Kind
+from shapelint.events import Input, Kind, Operation
 from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, tensor
 from shapelint.ops.runs import ends, joined
 from shapelint.ops.slices import slice_size
@@ -85,6 +85,8 @@ def indexed(x: Tensor, index: Value) -> Shape:
     rank = x.shape.rank
     if rank is not None and needed > rank:
         if rank == 0:
+            if may_be_object(x):
+                raise Unknowable("strings and lists in arrays of objects have items of their own")
             raise ShapeError("it is a single number, which has no axes to index: .item() gives it")
         raise ShapeError(f"{needed} indices for {x.shape}, which has {rank} axes")
     if not any(isinstance(item, Rest) for item in items):
@@ -96,6 +98,12 @@ def indexed(x: Tensor, index: Value) -> Shape:
     front, middle, back = ends(x.shape, sum(map(_consumed, before)), sum(map(_consumed, after)))
     cells = [*_apply(before, front), middle, *_apply(after, back)]
     return _arranged(cells, x)
+
+
+def may_be_object(x: Tensor) -> bool:
+    """Whether what numpy holds need not be numbers: np.loadtxt(path, dtype=str), np.empty(n, dtype=object)."""
+    is_element = isinstance(x.made_by, Operation) and x.made_by.name == "getitem"
+    return x.dtype is None and (x.library == "numpy" or (x.library is None and is_element))
 
 
 def _items(index: Value, library: str | None) -> Iterator[Item]:
@@ -296,6 +304,8 @@ def sliced(axis: Axis, start: Value, stop: Value, step: Value) -> Axis:
 def store(x: Tensor, where: Value, value: Value) -> None:
     """ShapeError where `x[where] = value` can never work: value stretches to the region, not the region to value."""
     region = indexed(x, where)
+    if region.rank == 0 and x.dtype is None and x.library in {None, "numpy"}:
+        return  # an array of objects holds anything
     shape = tensor(value).shape
     while shape.head and shape.head[0].size == ONE and region.rank is not None and shape.least_rank > region.rank:
         shape = Shape(shape.head[1:], shape.run, shape.tail)

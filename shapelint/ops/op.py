@@ -18,6 +18,7 @@ from shapelint.record import record
 from shapelint.values import (
     Axis,
     Const,
+    Dict,
     Float,
     Int,
     Layer,
@@ -27,6 +28,7 @@ from shapelint.values import (
     Shape,
     Tensor,
     Tuple,
+    Union,
     Unknown,
     Value,
     shape_of,
@@ -201,13 +203,22 @@ def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value
     if rest or (spelling.variadic and spelling.variadic not in kwargs and len(args) >= len(spelling.positional)):
         if spelling.variadic is None:
             raise Unknowable(f"{spelling.callee} takes fewer positional arguments")
-        alone = len(rest) == 1 and isinstance(rest[0], Tuple | Many | Unknown)  # an unknown may be the whole tuple
-        bound[spelling.variadic] = rest[0] if alone else Tuple(rest)
+        # what is unknown may be the whole tuple
+        match rest:
+            case (Union(options=options),):
+                bound[spelling.variadic] = Union(tuple(collected((option,)) for option in options))
+            case _:
+                bound[spelling.variadic] = collected(rest)
     for name, value in kwargs.items():
         if spelling.accepts_any and name not in spelling.keywords and name in spelling.accepts:
             raise Unknowable(f"{name} is a size, not the parameter")
         bound[spelling.keywords.get(name, name)] = value
     return bound
+
+
+def collected(rest: tuple[Value, ...]) -> Value:
+    """What `*size` holds: all arguments, or the one that is a sequence itself; an unknown one may be."""
+    return rest[0] if len(rest) == 1 and isinstance(rest[0], Tuple | Many | Unknown) else Tuple(rest)
 
 
 # What shape functions ask of their arguments. Each raises Unknowable where the value is not known.
@@ -232,11 +243,18 @@ def tensor(value: Value) -> Tensor:
 
 def stacked(items: tuple[Value, ...]) -> Shape:
     """The array that a list of these becomes: (len, *shape of one). Unknowable where the items are not alike."""
+    refuse_dicts(items)
     shapes = [tensor(item).shape for item in items]
     known = next((shape for shape in shapes if shape.run is None), shapes[0] if shapes else Shape())
     if any(shape.run is None and _unlike(shape, known) for shape in shapes):
         raise Unknowable("items of different shapes")
     return prepend(Axis(as_dim(len(items))), known)
+
+
+def refuse_dicts(items: tuple[Value, ...]) -> None:
+    """ShapeError for `torch.tensor(env.reset())` where that is an observation and a dict."""
+    if any(isinstance(item, Dict) for item in items):
+        raise ShapeError("there is a dict among what is to become one array")
 
 
 def _unlike(a: Shape, b: Shape) -> bool:
