@@ -23,23 +23,40 @@ Good:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Meeting
+from shapelint.events import Declared, Event, Meeting
 from shapelint.evidence import identity, made_by, shortened
 from shapelint.finding import Severity
 from shapelint.index import events_of
+from shapelint.inert import inert_string
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor
 
 SEVERITY = Severity.ERROR
 
 
+STRING = re.compile(r"""["']([^"']*)["']""")
+
+
+def misread_strings(events: Sequence[Event]) -> Iterator[str]:
+    """The shape strings of a file that jaxtyping takes for something else than they say."""
+    for declared in events_of(events, Declared):
+        for annotation in declared.annotations:
+            if any(inert_string(declared, annotation)):
+                yield annotation.text
+
+
 def check(events: Sequence[Event]) -> Iterator[Report]:
     told: set[tuple[str, object]] = set()  # of a variable's annotation, that its value contradicts it
+    misread: frozenset[str] | None = None
     for event in events_of(events, Meeting):
         if event.contradiction is None:
             continue
+        misread = frozenset(misread_strings(events)) if misread is None else misread
+        if misread and not misread.isdisjoint(STRING.findall(event.annotation)):
+            continue  # it does not say what its author means: SHP602
         same = event.annotation, identity(event.value)
         if same in told:
             continue

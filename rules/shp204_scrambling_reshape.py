@@ -26,13 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.dims import Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import clue, made_by, name_of
 from shapelint.index import operations
 from shapelint.rowmajor import Scramble, scramble
 from shapelint.rule import Report
 from shapelint.uses import caller_of
-from shapelint.values import Tensor
+from shapelint.values import Tensor, Union
 
 AT_CALLS = True
 RESHAPES = frozenset({"reshape", "unflatten", "reshape_as"})
@@ -46,33 +47,37 @@ SHIFTS = frozenset({"pad", "cat"})  # (q, k + 1) viewed as (k + 1, q) shifts eac
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in operations(events, RESHAPES):
-        source, result = event.arguments.get("x"), event.result
-        if not isinstance(source, Tensor) or not isinstance(result, Tensor) or event.problem is not None:
+        given, result = event.arguments.get("x"), event.result
+        if not isinstance(result, Tensor) or event.problem is not None:
             continue
-        found = scramble(source.shape, result.shape)
-        if found is not None and not is_meant(source):
-            yield report(events, event, found)
+        sources = given.options if isinstance(given, Union) else (given,)
+        found = [(x, scramble(x.shape, result.shape)) for x in sources if isinstance(x, Tensor)]
+        if len(found) < len(sources) or any(scrambled is None or is_meant(x, scrambled) for x, scrambled in found):
+            continue  # on some path it is right
+        source, scrambled = min(found, key=lambda pair: pair[0].shape.run is not None)
+        assert scrambled is not None
+        yield report(events, event, source, scrambled)
 
 
-def is_meant(source: Tensor) -> bool:
+def is_meant(source: Tensor, found: Scramble) -> bool:
     """Whether the order of elements does not matter, or rows are shifted on purpose."""
+    symbols = found.moved.size.symbol, found.before.size.symbol
     maker = made_by(source)
     while isinstance(maker, Operation) and maker.kind in PASSED and maker.operands:
         maker = made_by(maker.operands[0])
     if isinstance(maker, Operation) and maker.name in SHIFTS:
         return maker.name == "pad" or any(is_filling(made_by(operand)) for operand in maker.operands)
-    return is_filling(maker)
+    # Random numbers have no order, unless their author unpacks their axes and names them.
+    return is_filling(maker) and any(symbol is None or symbol.origin is not Origin.AXIS for symbol in symbols)
 
 
 def is_filling(maker: Event | None) -> bool:
     return isinstance(maker, Operation) and (maker.name in ALIKE or maker.kind is Kind.RANDOM)
 
 
-def report(events: Sequence[Event], event: Operation, found: Scramble) -> Report:
+def report(events: Sequence[Event], event: Operation, source: Tensor, found: Scramble) -> Report:
     # Two views that undo each other's shapes are two mistakes: what lies between them is spoiled.
-    source = event.arguments["x"]
-    assert isinstance(source, Tensor)
-    name, trace = name_of(event, source, "the source"), (clue(event, source),)
+    name, trace = name_of(event, event.arguments["x"], "the source"), (clue(event, source),)
     if found.is_inside_axis:
         axis = source.shape.axes[found.moved.place]
         order = ", ".join(map(str, axis.parts))

@@ -40,7 +40,10 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     yield from without_axis(events)
     for found in (*directions.softmaxes(events), *directions.normals(events)):
         message = f"{found.event.name} along axis {found.axis}, but {found.used} in `{shortened(found.use.site.text)}`"
-        yield Report(found.event, message, (Clue("used here", found.use.site),))
+        yield Report(found.event, message, (Clue("used here", found.use.site),), place(events, found.event))
+    for event, x, axis in directions.of_one(events):
+        message = f"{event.name} along axis {axis} of {x.shape}, which has size 1: all become"
+        yield Report(event, f"{message} {0 if event.name == 'log_softmax' else 1}", site=place(events, event))
     for event in operations(events, {"cosine_similarity", "normalize"}):
         for axis in directions.features_last(event):
             message = f"{event.name} works along axis {axis}, but a layer has put the features last: write dim=-1"

@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.dims import ONE
 from shapelint.events import Event, Operation
-from shapelint.evidence import axis_out_of_range, clue, made_by, name_of
+from shapelint.evidence import axis_out_of_range, clue, indexed, made_by, name_of
 from shapelint.finding import Severity
 from shapelint.index import operations, problems
 from shapelint.rule import Report
@@ -41,8 +41,8 @@ SECOND = Int(ONE)
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in problems(events):
-        axis, operand = axis_out_of_range(event), event.arguments.get("x")
-        if axis is not None and isinstance(operand, Tensor):
+        axis, operand = axis_out_of_range(event), indexed(event)
+        if axis is not None and operand is not None:
             axes = "1 axis" if operand.shape.rank == 1 else f"{operand.shape.rank} axes"
             message = f"{event.name} along axis {axis}: {name_of(event, operand)} {operand.shape} has {axes}"
             yield Report(event, message, (clue(event, operand),))

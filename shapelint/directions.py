@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from shapelint.dims import ONE, Dim
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, identity, least_ranks, made_by
 from shapelint.index import operations
+from shapelint.ops.equations import ELLIPSIS, terms_of
 from shapelint.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
-from shapelint.values import NONE, Axis, Float, Int, Many, Tensor, Tuple, Unknown, Value
+from shapelint.values import NONE, Axis, Const, Float, Int, Maker, Many, Tensor, Tuple, Unknown, Value
 
 SOFTMAXES = frozenset({"softmax", "log_softmax", "softmin"})
 PICKS = frozenset({"argmax", "argmin", "max", "min", "gather"})
@@ -63,6 +64,7 @@ def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
                 or _in_loss(event, use)
                 or _attended(event, use, axis)
                 or _averaged(events, event, use)
+                or _in_equation(event, use)
             )
             if found is not None:
                 yield Mismatch(event, axis, use.event, found)
@@ -103,11 +105,29 @@ def _attended(event: Operation, use: Use, axis: int) -> str | None:
         return "bmm keeps axis 0 apart, and sums over the last one"
     if use.axis != axis or not differ(use.axis, -1 if width is None else width - 1, width):
         return None  # moved on purpose: soft clusters, pooled slots
+    return "the product sums over its last axis" if _of_scores(event) else None
+
+
+def _of_scores(event: Operation) -> bool:
+    """Whether products of vectors are normalised: queries times keys."""
     scores = made_by(event.arguments.get("x", NONE))
     while isinstance(scores, Operation) and scores.kind in PLACE_KEEPING and scores.operands:
         scores = made_by(scores.operands[0])
-    is_attention = isinstance(scores, Operation) and scores.kind is Kind.CONTRACTION
-    return "the product sums over its last axis" if is_attention else None
+    return isinstance(scores, Operation) and scores.kind is Kind.CONTRACTION
+
+
+def _in_equation(event: Operation, use: Use) -> str | None:
+    """einsum sums over the last letter of the weights, and keeps the one that they were normalised along."""
+    equation, operands = (use.event.arguments.get(name) for name in ("equation", "operands"))
+    if use.event.name != "einsum" or not isinstance(equation, Const) or not isinstance(operands, Tuple):
+        return None
+    terms, result = terms_of(str(equation.value))
+    for term, operand in zip(terms, operands.items):
+        if is_same(operand, use.operand) and ELLIPSIS not in term and -len(term) <= use.axis < len(term):
+            kept, summed = term[use.axis], term[-1]
+            if kept in result and summed not in result and _of_scores(event):
+                return f"the equation sums over {summed}"
+    return None
 
 
 def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None:
@@ -179,12 +199,23 @@ def features_last(event: Operation) -> Iterator[int]:
         yield axis % rank
 
 
-def is_made_by_features(value: Value) -> bool:
+def is_made_by_features(value: Value, layers: Collection[str] = LAST_AXIS_LAYERS) -> bool:
     for source in elementwise_sources(value):
         event = made_by(source)
-        if isinstance(event, Operation) and event.name in LAST_AXIS_LAYERS and event.kind is Kind.LAYER:
+        if isinstance(event, Operation) and event.name in layers and event.kind is Kind.LAYER:
             return True
     return False
+
+
+def of_one(events: Sequence[Event]) -> Iterator[tuple[Operation, Tensor, int]]:
+    """Softmax along an axis of size 1 that a layer has made: every weight is 1."""
+    for event in operations(events, SOFTMAXES):
+        x, axis = event.arguments.get("x"), one_axis(event)
+        if not isinstance(x, Tensor) or axis is None or event.problem is not None:
+            continue
+        found = x.shape.axis(axis)
+        if found is not None and found.size == ONE and found.maker is Maker.LAYER:
+            yield event, x, axis
 
 
 def norms(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
@@ -283,9 +314,10 @@ def classes_last(events: Sequence[Event]) -> Iterator[tuple[Operation, Tensor]]:
             continue  # the author has moved them
         sizes = x.shape.sizes
         if isinstance(target, Tensor) and target.shape.rank is not None:
-            wrong = target.shape.sizes == sizes[:-1] != (sizes[0], *sizes[2:])
+            steps = target.shape.sizes
+            wrong = steps == sizes[:-1] and (steps != (sizes[0], *sizes[2:]) or is_made_by_features(x, {"linear"}))
         else:
-            wrong = any(isinstance(e := made_by(v), Operation) and e.name == "linear" for v in elementwise_sources(x))
+            wrong = is_made_by_features(x, {"linear"})
         if wrong:
             yield event, x
 

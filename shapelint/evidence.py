@@ -141,11 +141,21 @@ def keeps_axes(event: Operation) -> bool:
 
 def axis_out_of_range(event: Operation) -> int | None:
     """An axis that the operand does not have; None where all exist or little is known."""
-    operand, axes = event.arguments.get("x"), axes_of(event)
-    if not isinstance(operand, Tensor) or operand.shape.rank is None or axes is None:
+    operand, axes = indexed(event), axes_of(event)
+    if operand is None or operand.shape.rank is None or axes is None:
         return None
     rank = max(operand.shape.rank, 1)
     return next((axis for axis in axes if not -rank <= axis < rank), None)
+
+
+def indexed(event: Operation) -> Tensor | None:
+    """The operand whose axes an operation counts: its array, or the first of those that it joins."""
+    match event.arguments:
+        case {"x": Tensor() as x}:
+            return x
+        case {"tensors": Tuple(items=(Tensor() as x, *_))} if event.name == "cat":
+            return x
+    return None
 
 
 def is_written(event: Operation) -> bool:

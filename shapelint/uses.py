@@ -116,6 +116,10 @@ def _onward(event: Event, operand: Value, axis: int, alone: bool) -> Iterator[tu
             place = moved(event, operand, axis)
             if place is not None and (result := made(event)) is not None:
                 yield result, place
+        case Operation(name="unsqueeze"):
+            place = _beside_new(event, operand, axis)
+            if place is not None and (result := made(event)) is not None:
+                yield result, place
         case Operation(name=name, kind=Kind.LAYER) if name in LAST_AXIS_LAYERS and axis != -1:
             result = made(event)
             rank = operand.shape.rank if isinstance(operand, Tensor) else None
@@ -173,6 +177,18 @@ def moved(event: Operation, operand: Value, axis: int) -> int | None:
         case "t" | "transpose" if rank is not None:
             return rank - 1 - axis % rank
     return None
+
+
+def _beside_new(event: Operation, operand: Value, axis: int) -> int | None:
+    """Where an axis stands beside one that unsqueeze adds; None where they are counted from different ends."""
+    new, rank = axes_of(event), operand.shape.rank if isinstance(operand, Tensor) else None
+    if new is None or len(new) != 1:
+        return None
+    index = new[0] % (rank + 1) if rank is not None else new[0]
+    place = axis % rank if rank else axis
+    if (index < 0) != (place < 0):
+        return None
+    return place + (index <= place) if place >= 0 else place - (index >= place)
 
 
 def _number(value: Value | None, rank: int | None) -> int | None:

@@ -15,6 +15,7 @@ from shapelint.joins import join, widened
 from shapelint.provenance import originate
 from shapelint.scopes import learn
 from shapelint.values import (
+    NONE,
     UNKNOWN,
     Axis,
     Const,
@@ -57,6 +58,8 @@ def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | 
 def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node: cst.CSTNode) -> None:
     targets = list(elements)
     star = next((i for i, e in enumerate(targets) if isinstance(e, cst.StarredElement)), None)
+    if isinstance(value, Union) and star is None:
+        value = of_length(value, len(targets))
     match value:
         case Tuple(items=items) if star is None and len(items) == len(targets):
             pass
@@ -71,6 +74,17 @@ def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node
                 items = (*items[:star], Many(UNKNOWN), *items[star + 1 :])
     for element, item in zip(targets, items):
         assign(frame, element.value, item, node)
+
+
+def of_length(value: Union, count: int) -> Value:
+    """`state, info = env.reset()`: of several values the one that has so many items; all where none or several do."""
+    fitting = [option for option in value.options if may_have_length(option, count)]
+    return fitting[0] if len(fitting) == 1 else value
+
+
+def may_have_length(value: Value, count: int) -> bool:
+    length = comprehensions.length(value)
+    return value != NONE and (length is None or length.value in {None, count})
 
 
 def part(frame: Frame, value: Value, index: int, node: cst.CSTNode, count: int | None) -> Value:
@@ -214,10 +228,19 @@ def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
 
     size = substitute(found.size, frame.facts)
     symbol = size.symbol
-    if isinstance(target, cst.Name) and target.value != "_" and symbol is not None and is_nameless(symbol):
-        size = axis(target.value, frame.key)
+    name = name_given(target)
+    if name not in {None, "_"} and symbol is not None and is_nameless(symbol):
+        size = axis(str(name), frame.key)
         learn(frame.facts, as_dim(symbol), size)
     assign(frame, target, Int(size))
+
+
+def name_given(target: cst.CSTNode) -> str | None:
+    """What `n` and `self.n` call a size."""
+    match target:
+        case cst.Name(value=name) | cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
+            return name
+    return None
 
 
 def is_nameless(symbol: Symbol) -> bool:
@@ -226,12 +249,13 @@ def is_nameless(symbol: Symbol) -> bool:
 
 def named_size(frame: Frame, target: cst.CSTNode, source: cst.BaseExpression, value: Value) -> Value:
     """`n = x.shape[0]`, `n = len(x)`: an unknown size takes the name that it is given."""
-    if not isinstance(target, cst.Name) or not subscripts.is_unnamed(value) or not asks_for_size(source):
+    name = name_given(target)
+    if name is None or not subscripts.is_unnamed(value) or not asks_for_size(source):
         return value
     assert isinstance(value, Int)
     symbol = value.dim.symbol
     assert isinstance(symbol, Symbol)
-    size = axis(target.value, frame.key)
+    size = axis(name, frame.key)
     learn(frame.facts, value.dim, size)
     return Int(size)
 

@@ -12,7 +12,7 @@ from shapelint.interpreter import expressions, hypotheses
 from shapelint.interpreter.fields import annotated, field_names, field_value, typical_field
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.states import changed_later, empty_filled, is_part
+from shapelint.interpreter.states import changed_later, empty_filled, is_part, keeps_shape
 from shapelint.ops.op import unknown_shape
 from shapelint.precision import NARROW
 from shapelint.scopes import Scope
@@ -102,7 +102,11 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
             unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
             declared = typical_field(frame, cls, name) if name in fields else unknown
             instance.attributes[name] = declared if isinstance(declared, Tensor | Instance) else unknown
-            if isinstance(before, Tensor) and before.dtype in NARROW:  # chosen on purpose, so it is kept
+            if isinstance(before, Tensor) and keeps_shape(cls, name, before):
+                instance.attributes[name] = Tensor(
+                    before.shape, before.dtype, before.library, before.graph, unknown.made_by
+                )
+            elif isinstance(before, Tensor) and before.dtype in NARROW:  # chosen on purpose, so it is kept
                 instance.attributes[name] = Tensor(
                     unknown_shape(), before.dtype, before.library, before.graph, unknown.made_by
                 )

@@ -119,7 +119,14 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
         if any(_differ(part.size, meaning) for meaning in size):
             meaning = f" ({size[0]})" if text.replace(" ", "") != str(size[0]).replace(" ", "") else ""
             return f"has {part.size} where the comment says {text}{meaning}"
-    return None
+    return f"has the axes of {stated.text} in another order" if _is_reordered(shape, sizes) else None
+
+
+def _is_reordered(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
+    """Whether the comment names the very sizes, each once, and some in each other's place."""
+    found = [part.size for part in shape.head]
+    meant = [size[0] for size in sizes if size]
+    return shape.run is None and len(meant) == len(found) == len({*meant}) and meant != found and {*meant} == {*found}
 
 
 def _fits(shape: Shape, count: int, has_rest: bool) -> bool:

@@ -10,11 +10,12 @@ from shapelint.dims import size
 from shapelint.events import Joined
 from shapelint.interpreter.frame import Effects, Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.stores import changed_attributes, filled_elsewhere
+from shapelint.interpreter.stores import changed_attributes, filled_elsewhere, rebound_attributes
 from shapelint.joins import join, widened
 from shapelint.provenance import originate
-from shapelint.values import NONE, UNKNOWN, Class, Dict, Instance, Layer, Many, Tuple, Union, Value, maker_of
+from shapelint.values import NONE, UNKNOWN, Class, Dict, Instance, Layer, Many, Tensor, Tuple, Union, Value, maker_of
 
+IN_PLACE = frozenset({"numpy", "torch"})  # += writes into their arrays; in jax it makes another
 Places = list[tuple[Instance, str]]
 
 
@@ -28,6 +29,18 @@ def changed_later(cls: Class) -> tuple[str, ...]:
         for name in changed_attributes(ancestor.node)
     }
     return tuple(sorted(names))
+
+
+@lru_cache(maxsize=256)
+def rebound_later(cls: Class) -> frozenset[str]:
+    """Those of `changed_later` that are bound anew, not only written into: `self.x[i] = y`, `self.x += y`."""
+    nodes = [ancestor.node for ancestor in cls.ancestry() if isinstance(ancestor, Class) and ancestor.node is not None]
+    return frozenset(name for node in nodes for name in rebound_attributes(node))
+
+
+def keeps_shape(cls: Class, name: str, value: Value) -> bool:
+    """Whether an attribute is an array that methods only write into: what it holds changes, its shape does not."""
+    return isinstance(value, Tensor) and value.library in IN_PLACE and name not in rebound_later(cls)
 
 
 def changeable(arguments: Arguments) -> Places:

@@ -10,6 +10,7 @@ import libcst as cst
 
 INITIALISERS = frozenset({"__init__", "setup", "__post_init__"})
 FILLING = frozenset({"append", "extend", "insert", "update", "add", "setdefault", "appendleft"})
+RESHAPING = frozenset({"resize_", "resize", "set_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_"})
 STORES = frozenset({cst.Assign, cst.AnnAssign})
 CHANGING = STORES | {cst.AugAssign, cst.Expr}
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -27,6 +28,42 @@ def changed_attributes(node: cst.ClassDef) -> frozenset[str]:
         for name in changes(statement)
         if method.name.value not in INITIALISERS or type(statement) not in STORES
     )
+
+
+@lru_cache(maxsize=64)
+def rebound_attributes(node: cst.ClassDef) -> frozenset[str]:
+    """Attributes that methods other than __init__ bind anew; an array that is only written into keeps its shape."""
+    methods = (part for part in node.body.body if type(part) is cst.FunctionDef)
+    return frozenset(
+        name
+        for method in methods
+        if method.name.value not in INITIALISERS
+        for statement in statements(method)
+        if type(statement) in STORES or type(statement) is cst.Expr
+        for name in bound(statement)
+    )
+
+
+def bound(node: cst.CSTNode) -> Iterator[str]:
+    """`self.x = y` and `self.x.resize_(n)`, but not `self.x[i] = y` or `self.x.zero_()`."""
+    match node:
+        case cst.Assign(targets=targets):
+            for target in targets:
+                yield from bound_names(target.target)
+        case cst.AnnAssign(target=target):
+            yield from bound_names(target)
+        case cst.Expr(value=cst.Call(func=cst.Attribute(value=receiver, attr=cst.Name(value=method)))):
+            if method in RESHAPING:
+                yield from bound_names(receiver)
+
+
+def bound_names(target: cst.CSTNode) -> Iterator[str]:
+    match target:
+        case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
+            yield name
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from bound_names(element.value)
 
 
 @lru_cache(maxsize=4)

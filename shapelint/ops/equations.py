@@ -19,14 +19,14 @@ def einsum(equation: Value, operands: Value) -> Shape:
     """ "bik,bkj->bij": equal letters have equal sizes; those without a place in the result are summed over."""
     match equation, operands:
         case Const(value=str() as text), Tuple(items=items) if "{" not in text:  # what an f-string inserts is unknown
-            return contracted(text, *_parse(text), tuple(tensor(item).shape for item in items))
+            return contracted(text, *terms_of(text), tuple(tensor(item).shape for item in items))
     raise Unknowable("not a known equation")
 
 
 Term = tuple[str, ...]
 
 
-def _parse(text: str) -> tuple[list[Term], Term]:
+def terms_of(text: str) -> tuple[list[Term], Term]:
     """The letters of each operand and of the result, an ellipsis as one letter."""
     left, arrow, right = text.replace(" ", "").replace("...", ELLIPSIS).partition("->")
     terms = [tuple(term) for term in left.split(",")]
