@@ -101,13 +101,18 @@ def holders(value: Value | None) -> Iterator[Event]:
             yield from holders(maker.source)
 
 
-def trusting(events: Sequence[Event], reached: Reached) -> Flow:
-    """The data flow in which an unknown callee is attached only if it is a module, or a loss hangs on what it gave."""
-    modules = frozenset(
+def used_as_modules(events: Sequence[Event]) -> frozenset[object]:
+    """The sources of what must be a module, for it is asked for its parameters, or put into training mode."""
+    return frozenset(
         source_of(call.callee.receiver)
         for call in events_of(events, Call)
         if isinstance(call.callee, Method) and call.callee.name in OF_MODULES
     )
+
+
+def trusting(events: Sequence[Event], reached: Reached) -> Flow:
+    """The data flow in which an unknown callee is attached only if it is a module, or a loss hangs on what it gave."""
+    modules = used_as_modules(events)
     frozen = handled(events)
 
     direct = {id(maker) for value, _, is_certain in losses(events) if is_certain for maker in holders(value)}

@@ -16,6 +16,7 @@ from shapelint.reached import (
     operand_makers,
     reached_by_losses,
     trusting,
+    used_as_modules,
 )
 from shapelint.record import record
 from shapelint.regions import SWITCHES, is_without_gradients
@@ -76,16 +77,24 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
         elif is_evaluation(events, flow, event, outer, backward):
             yield Kept(event, event.name, "evaluation", value)
     summed = {id(event.site.node) for event in summed_up(events)} if carried else set()
+    modules = used_as_modules(events) if carried and backward else frozenset()
     for place in carried if backward else ():
         event = events[place]
         assert isinstance(event, Carried)
         loop = next((span for span in around(spans, place) if isinstance(span.event, Loop)), None)
         if loop is not None and loop.holds(backward):
             maker = carries(flow, event)
-            if maker is not None and id(maker.site.node) not in summed:
+            if maker is None or (isinstance(event.before, Unknown) and source_of(event.before) in modules):
+                continue  # model = model.to(device)
+            if id(maker.site.node) not in summed and goes_on(event, maker, reached):
                 yield Kept(maker.of if isinstance(maker, Item) else maker, event.name, "carried")
     yield from states(events, flow)
     yield from reported(events, flow, spans, backward)
+
+
+def goes_on(event: Carried, maker: Event, reached: Reached) -> bool:
+    """Whether a loss is computed from what a round hands on, or it sums up losses."""
+    return any(id(found) in reached.events for found in (*makers(event.before), *operand_makers(maker)))
 
 
 def summed_up(events: Sequence[Event]) -> Iterator[Event]:
