@@ -120,6 +120,11 @@ class Input:
     def values(self) -> tuple[Value, ...]:
         return () if self.source is None else (self.source,)
 
+    @property
+    def place(self) -> object:
+        """Tells where in the source it happens."""
+        return id(self.site.node), self.kind, self.name
+
 
 @record(eq=False)
 class Call:
@@ -138,6 +143,11 @@ class Call:
     @property
     def values(self) -> tuple[Value, ...]:
         return (*self.args, *(value for _, value in self.kwargs), self.callee, self.result)
+
+    @property
+    def place(self) -> object:
+        """Tells where in the source it happens."""
+        return id(self.site.node), "call"
 
 
 @record(eq=False)

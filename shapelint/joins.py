@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 
 from shapelint.dims import Dim, Symbol, anonymous, substitute
+from shapelint.tokens import is_met
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -24,6 +25,7 @@ from shapelint.values import (
     Unknown,
     Value,
     graph_of,
+    maker_of,
     options,
     same_value,
     tensors_in,
@@ -39,6 +41,10 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
     """
     if a is b or (a == b and same_value(a, b)):
         return a
+    if maker_of(a) is not None and maker_of(a) is maker_of(b):
+        vaguer = _vaguer(a, b)
+        if vaguer is not None:
+            return vaguer
     match a, b:
         case Tensor(), Tensor() if _alike(a.shape, b.shape):
             return _join_tensors(a, b, scope)
@@ -63,6 +69,16 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
     if a == b:
         return a
     return _unite(a, b)
+
+
+def _vaguer(a: Value, b: Value) -> Value | None:
+    """Of one value, of which only one path tells that it is an array, or how many axes it has: what both know."""
+    match a, b:
+        case (Unknown() as vague, Tensor()) | (Tensor(), Unknown() as vague):
+            return vague
+        case Tensor(), Tensor() if a.shape.run != b.shape.run:
+            return a if b.shape.run is None or a.shape.least_rank < b.shape.least_rank else b
+    return None
 
 
 def _alike(a: Shape, b: Shape) -> bool:
@@ -161,6 +177,14 @@ def renewed(value: Value, since: int, scope: object) -> Value:
     return resolve(value, {s: anonymous((scope, s), s.name) for s in found if s.scope is not None and s.scope > since})  # type: ignore[operator]
 
 
+def renewed_shape(shape: Shape, since: int, scope: object) -> Shape:
+    """The shape of a value of another round: its unknown axes are others."""
+    known = renewed(Tensor(shape), since, scope)
+    assert isinstance(known, Tensor)
+    run = known.shape.run
+    return replace(known.shape, run=Run("", (scope, run))) if run is not None else known.shape
+
+
 def leaves(size: Dim) -> Iterator[Symbol]:
     """The symbols of a size, those inside of derived ones too."""
     for symbol in size.symbols():
@@ -183,20 +207,25 @@ def _generalised(a: Value, b: Value, scope: object) -> Value:
     return Unknown(graph=_join_graphs(graph_of(a), graph_of(b)))
 
 
-def resolve(value: Value, facts: Mapping[Symbol, Dim]) -> Value:
-    """`value` with its sizes replaced by what is known of them by now."""
+NO_SHAPES: Mapping[Run, Shape] = {}
+
+
+def resolve(value: Value, facts: Mapping[Symbol, Dim], shapes: Mapping[Run, Shape] = NO_SHAPES) -> Value:
+    """`value` with its sizes, and the axes of its runs, replaced by what is known of them by now."""
     match value:
         case Tensor(shape=shape):
-            known = resolve_shape(shape, facts)
+            known = resolve_shape(filled(shape, shapes), facts)
             return value if known is shape else replace(value, shape=known)
+        case Unknown(made_by=made_by) if shapes and is_met(made_by) and (run := Run("", made_by)) in shapes:
+            return resolve(Tensor(Shape((), run), value.dtype, None, value.graph, made_by), facts, shapes)
         case Int(dim=dim) | Unknown(dim=Dim() as dim):
             better = substitute(dim, facts)
             return value if better == dim else replace(value, dim=better)
         case Tuple(items=items):
-            known_items = tuple(resolve(item, facts) for item in items)
+            known_items = tuple(resolve(item, facts, shapes) for item in items)
             return value if all(x is y for x, y in zip(items, known_items)) else replace(value, items=known_items)
         case Many(item=item):
-            known_item = resolve(item, facts)
+            known_item = resolve(item, facts, shapes)
             length = substitute(value.length, facts) if value.length is not None else None
             return (
                 value
@@ -204,6 +233,15 @@ def resolve(value: Value, facts: Mapping[Symbol, Dim]) -> Value:
                 else replace(value, item=known_item, length=length)
             )
     return value
+
+
+def filled(shape: Shape, shapes: Mapping[Run, Shape]) -> Shape:
+    """`shape` with the axes that its run turned out to have."""
+    while shape.run is not None and (found := shapes.get(shape.run)) is not None:
+        if found.run is None:
+            return Shape((*shape.head, *found.head, *shape.tail))
+        shape = Shape((*shape.head, *found.head), found.run, (*found.tail, *shape.tail))
+    return shape
 
 
 def resolve_shape(shape: Shape, facts: Mapping[Symbol, Dim]) -> Shape:

@@ -35,26 +35,26 @@ def sources(event: Event) -> Iterator[Event]:
     """The events that made the values this one works on."""
     if isinstance(event, Item):
         yield event.of
-    for value in _parts(event.values):
+    for value in parts(event.values):
         made_by = maker_of(value)
         if made_by is not None:
             yield made_by
 
 
-def _parts(values: Iterable[Value]) -> Iterator[Value]:
+def parts(values: Iterable[Value]) -> Iterator[Value]:
     for value in values:
         yield value
         match value:
             case Tuple(items=items):
-                yield from _parts(items)
+                yield from parts(items)
             case Many(item=item):
-                yield from _parts((item,))
+                yield from parts((item,))
             case Method(receiver=receiver):
-                yield from _parts((receiver,))
+                yield from parts((receiver,))
             case Union(options=options):
-                yield from _parts(options)
+                yield from parts(options)
             case Dict(items=pairs, other=other):
-                yield from _parts((*(item for _, item in pairs), *((other,) if other is not None else ())))
+                yield from parts((*(item for _, item in pairs), *((other,) if other is not None else ())))
 
 
 def ancestors(event: Event, most: int = 2000) -> Iterator[Event]:

@@ -10,7 +10,7 @@ from typing import Any
 from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, substitute
 from shapelint.joins import join
 from shapelint.record import record
-from shapelint.values import UNKNOWN, Deferred, Value
+from shapelint.values import UNKNOWN, Deferred, Run, Shape, Value
 
 
 @dataclass(slots=True, eq=False)
@@ -52,10 +52,11 @@ def named(names: dict[str, Value], name: str) -> Value | None:
 
 @record()
 class Path:
-    """The state of one path: bindings of the innermost scope, facts on sizes, and whether it goes on."""
+    """The state of one path: bindings of the innermost scope, facts on sizes and runs, and whether it goes on."""
 
     names: dict[str, Value]
     facts: dict[Symbol, Dim]
+    shapes: dict[Run, Shape]  # what runs of unknown axes turned out to be
     alive: bool = True
 
 
@@ -63,9 +64,9 @@ def meet(paths: list[Path], scope: object) -> Path:
     """The state after several paths come together; `scope` identifies the place."""
     living = [path for path in paths if path.alive]
     if not living:
-        return Path(dict(paths[0].names), dict(paths[0].facts), alive=False)
+        return Path(dict(paths[0].names), dict(paths[0].facts), dict(paths[0].shapes), alive=False)
     first, *others = living
-    names, facts = dict(first.names), dict(first.facts)
+    names, facts, shapes = dict(first.names), dict(first.facts), dict(first.shapes)
     for other in others:
         for name, value in other.names.items():
             if name not in names:
@@ -73,7 +74,8 @@ def meet(paths: list[Path], scope: object) -> Path:
             elif names[name] is not value:
                 names[name] = join(loaded(names[name]), loaded(value), (scope, name))
         facts = {s: dim for s, dim in facts.items() if other.facts.get(s) == dim}
-    return Path(names, facts)
+        shapes = {run: shape for run, shape in shapes.items() if other.shapes.get(run) == shape}
+    return Path(names, facts, shapes)
 
 
 def loaded(value: Value) -> Value:

@@ -23,6 +23,11 @@ def token(scope: object) -> Token | None:
     return known
 
 
+def is_met(scope: object) -> bool:
+    """Whether a scope has a token already."""
+    return scope in _TOKENS
+
+
 def now() -> int:
     """Scopes that are met later have larger tokens."""
     return next(_next_token)

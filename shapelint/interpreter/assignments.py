@@ -14,6 +14,7 @@ from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join, widened
 from shapelint.provenance import originate
 from shapelint.scopes import learn
+from shapelint.tokens import token
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -229,7 +230,8 @@ def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
     size = substitute(found.size, frame.facts)
     symbol = size.symbol
     name = name_given(target)
-    if name not in {None, "_"} and symbol is not None and is_nameless(symbol):
+    is_open = symbol is not None and (is_nameless(symbol) or is_of_pattern(frame, symbol))
+    if name not in {None, "_"} and symbol is not None and is_open:
         size = axis(str(name), frame.key)
         learn(frame.facts, as_dim(symbol), size)
     assign(frame, target, Int(size))
@@ -245,6 +247,12 @@ def name_given(target: cst.CSTNode) -> str | None:
 
 def is_nameless(symbol: Symbol) -> bool:
     return symbol.origin is Origin.ANONYMOUS and symbol.derivation is None
+
+
+def is_of_pattern(frame: Frame, symbol: Symbol) -> bool:
+    """Whether it is a letter of a pattern in this function, which means nothing outside of the pattern."""
+    scope = symbol.scope
+    return symbol.origin is Origin.AXIS and scope != token(frame.key) and isinstance(scope, int) and scope > frame.begun
 
 
 def named_size(frame: Frame, target: cst.CSTNode, source: cst.BaseExpression, value: Value) -> Value:

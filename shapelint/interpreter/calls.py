@@ -26,6 +26,7 @@ from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join
 from shapelint.ops import lookup, questions
 from shapelint.provenance import originate
+from shapelint.scopes import Path, meet
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -157,11 +158,17 @@ def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments,
     known = call_array_method(frame, options, arguments, node)
     if known is not None:
         return known
+    before, paths = frame.snapshot(), []
     for option in options:
         frame.run.events = []
+        frame.facts, frame.shapes = dict(before.facts), dict(before.shapes)
         results.append(dispatch(frame, option, arguments, node))
         told.append(frame.run.events)
+        paths.append(Path({}, frame.facts, frame.shapes))
     frame.run.events = outer
+    if paths:
+        all_find = meet(paths, None)
+        frame.facts, frame.shapes = all_find.facts, all_find.shapes
     if not results:
         return UNKNOWN
     common = common_method(options)
@@ -200,6 +207,8 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
     """A call of which only the data flow is known."""
     event = Call(callee, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
     frame.tell(event)
+    if frame.foretold:
+        frame.recall(event)
     return originate(result, event)
 
 
@@ -209,13 +218,13 @@ def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.
         known = special(frame, name, arguments, node)
         if known is not None:
             return known
+    if name.rpartition(".")[2] in uses.TELLING:
+        arguments = uses.told(frame, name, arguments, node)
     result = operate(frame, name, arguments, node)
     if result is None:
         return opaque(frame, callee, arguments, node, questions.of_function(name, arguments.args))
     if type(result) is Layer:
         uses.widths_are_numbers(frame, name, arguments)
-    elif name.rpartition(".")[2] in uses.RANKED:
-        uses.operands_have_ranks(frame, name, arguments)
     if name.endswith("_") and arguments.arg_nodes and isinstance(result, Tensor):
         rebind_argument(frame, arguments, result)
     return result
@@ -268,11 +277,12 @@ def call_tensor_method(
     answer = None if arguments.args or arguments.kwargs else questions.of_method(receiver, name)
     if answer is not None:
         return answer
+    whole = arguments.after(receiver, receiver_node)
+    if name in uses.TELLING:
+        whole = uses.told(frame, name, whole, node)
     for owner in owners(frame, receiver):
-        result = operate(frame, f"{owner}.{name}", arguments.after(receiver, receiver_node), node)
+        result = operate(frame, f"{owner}.{name}", whole, node)
         if result is not None:
-            if name in uses.RANKED:
-                uses.operands_have_ranks(frame, name, arguments.after(receiver, receiver_node))
             if name.endswith("_") and receiver_node is not None and isinstance(result, Tensor):
                 attributes.rebind(frame, receiver_node, result)
             return result
@@ -351,10 +361,8 @@ def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: 
 
 
 def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.Call) -> Value:
-    if layer.name == "torch.nn.Linear":
-        uses.input_has_width(frame, layer, arguments)
-    elif layer.name in uses.RECURRENT:
-        arguments = uses.sequences_have_batches(layer, arguments)
+    if layer.name.startswith("torch.nn."):
+        arguments = uses.told_by_layer(frame, layer, arguments, node)
     result = operations.call_layer(frame, layer, arguments, node)
     return opaque(frame, layer, arguments, node) if result is None else result
 

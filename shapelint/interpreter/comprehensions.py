@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.dims import Dim, anonymous, as_dim
-from shapelint.events import Call, Comprehension, Input
+from shapelint.events import Call, Comprehension
 from shapelint.interpreter import expressions, iterators, operators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -66,7 +66,8 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
         case Dict():
             return UNKNOWN
         case Unknown(graph=graph):
-            return Unknown(None, graph, Input("item", frame.site(node), kind="iteration", source=value))
+            entered = frame.unknown("item", node, "iteration", value)
+            return Unknown(None, graph, entered.made_by)
     return UNKNOWN
 
 
@@ -159,16 +160,17 @@ def mapping(frame: Frame, node: cst.DictComp) -> Value:
 
 
 class inner_scope:
-    """The scope of a comprehension's own names."""
+    """The scope of a comprehension's own names. What its rounds find out is forgotten: there may be none."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame, self.outer = frame, frame.scope
+        self.facts, self.shapes = dict(frame.facts), dict(frame.shapes)
 
     def __enter__(self) -> None:
         self.frame.scope = Scope({}, self.outer)
 
     def __exit__(self, *_: object) -> None:
-        self.frame.scope = self.outer
+        self.frame.scope, self.frame.facts, self.frame.shapes = self.outer, self.facts, self.shapes
 
 
 def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bool]]:

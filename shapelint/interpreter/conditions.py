@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.dims import anonymous
-from shapelint.interpreter import attributes, expressions, subscripts
+from shapelint.interpreter import attributes, expressions, learning, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.scopes import learn
 from shapelint.values import (
     NONE,
-    Axis,
     Class,
     Const,
     Instance,
     Int,
     Library,
-    Shape,
     Tensor,
     Tuple,
     Union,
@@ -68,10 +65,15 @@ def equal(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression) -> 
     if rank_owner is not None and isinstance(y, Int) and y.dim.value is not None:
         has_rank(frame, rank_owner, y.dim.value)
         return
-    owner = subscripts.shape_owner(left)
+    owner, other = subscripts.shape_owner(left), subscripts.shape_owner(right)
     if owner is not None and isinstance(y, Tuple):
         has_shape(frame, owner, y)
         x = quietly(frame, left)
+    elif owner is not None and other is not None and isinstance(x, Tuple):
+        has_shape(frame, other, x)
+        y = quietly(frame, right)
+    elif owner is not None and other is not None:
+        learning.are_alike(frame, quietly(frame, owner), quietly(frame, other))
     pairs = list(zip(x.items, y.items)) if isinstance(x, Tuple) and isinstance(y, Tuple) else [(x, y)]
     for a, b in pairs:
         if isinstance(a, Int | Unknown) and isinstance(b, Int | Unknown) and Int in (type(a), type(b)):
@@ -107,19 +109,11 @@ def has_rank(frame: Frame, node: cst.BaseExpression, rank: int) -> None:
     tensor = subscripts.tensor_behind(frame, node)
     if tensor is None:
         return
-    shape = tensor.shape
-    if shape.run is None:
-        frame.alive = frame.alive and len(shape.head) == rank
-        return
-    missing = rank - shape.least_rank
-    if missing < 0:
+    known = learning.with_rank(frame, tensor, rank, subscripts.short_name(node), frame.place(node))
+    if known is None:
         frame.alive = False
-        return
-    origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
-    text = subscripts.short_name(node)
-    start = len(shape.head)
-    middle = tuple(Axis(anonymous((origin, i), f"{text}.shape[{i}]")) for i in range(start, start + missing))
-    subscripts.reshaped(frame, tensor, node, Shape((*shape.head, *middle, *shape.tail)))
+    elif known is not tensor:
+        attributes.rebind(frame, node, known)
 
 
 def has_shape(frame: Frame, node: cst.BaseExpression, shape: Tuple) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol
-from shapelint.events import Event, Input, Joined, Site
+from shapelint.events import Call, Event, Input, Joined, Site
 from shapelint.joins import resolve
 from shapelint.ops.autocast import Autocast
 from shapelint.provenance import originate
 from shapelint.scopes import Path, Scope, meet
-from shapelint.values import Class, Float, Function, Instance, Library, Tensor, Unknown, Value, maker_of
+from shapelint.tokens import now
+from shapelint.values import Class, Float, Function, Instance, Library, Shape, Tensor, Unknown, Value, maker_of
+from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
 # What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.
@@ -30,6 +32,17 @@ Watch: TypeAlias = "Callable[[Frame, cst.CSTNode, Value], None]"
 
 
 Effects: TypeAlias = "tuple[Value | None, ...]"  # of a call on the attributes that it may change
+
+
+class Remembered(NamedTuple):
+    """An evaluation for a call."""
+
+    result: Value
+    makers: tuple[Event | None, ...]  # of its arguments
+    changed: frozenset[str]  # parameters whose lists and dicts it fills
+    effects: Effects
+    taught: tuple[tuple[Shape, Shape], ...]  # of the shapes of its arguments: before and after
+    serial: int
 
 
 class Project(Protocol):
@@ -54,14 +67,14 @@ class Run:
     events: list[Event] = field(default_factory=list)
     pending: list[Function] = field(default_factory=list)  # defined, not yet evaluated on their own
     defined: set[int] = field(default_factory=set)  # syntax nodes of what was ever pending
-    memo: dict[object, tuple[Value, tuple[Event | None, ...], frozenset[str], Effects]] = field(default_factory=dict)
+    memo: dict[object, Remembered] = field(default_factory=dict)
     results: dict[object, Value] = field(default_factory=dict)  # of ops, by their arguments
     instances: dict[Class, Instance] = field(default_factory=dict)
     entering: list[Class] = field(default_factory=list)  # whose fields are being read off their annotations
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
-    called: set[int] = field(default_factory=set)  # syntax nodes of the functions that were evaluated for a call
+    called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     credit: int = FIRST_CREDIT  # for calls, so that the cost of a file is linear
@@ -95,10 +108,14 @@ class Frame:
     depth: int = 0
     is_call: bool = False  # evaluated for a caller
     facts: dict[Symbol, Dim] = field(default_factory=dict)
+    begun: int = field(default_factory=now)  # scopes that are met later belong to what happens in it
+    shapes: dict[AxisRun, Shape] = field(default_factory=dict)  # what runs of unknown axes turned out to be
+    foretold: dict[object, Shape] = field(default_factory=dict)  # of values that are going to enter, by place
     alive: bool = True
     regions: tuple[str, ...] = ()
     autocast: Autocast | None = None
     returns: list[Value] = field(default_factory=list)
+    exits: list[Path] = field(default_factory=list)  # what was known at each return, in an evaluation for a caller
     return_hint: Any = None
     bindings: Any = None  # axis names of this function's annotations, bound so far
     breaks: list[Path] = field(default_factory=list)
@@ -120,19 +137,29 @@ class Frame:
 
     def known(self, value: Value) -> Value:
         """`value` with the facts learned on this path."""
-        return resolve(value, self.facts) if self.facts else value
+        return resolve(value, self.facts, self.shapes) if self.facts or self.shapes else value
 
     def unknown(
         self, name: str, node: cst.CSTNode, kind: str, source: Value | None = None, dim: Dim | None = None
     ) -> Unknown:
         """A value that enters here and of which nothing is known, with an identity of its own."""
-        return Unknown(dim, made_by=Input(name, self.site(node), kind=kind, source=source))
+        event = Input(name, self.site(node), kind=kind, source=source)
+        if self.foretold:
+            self.recall(event)
+        return Unknown(dim, made_by=event)
+
+    def recall(self, event: Input | Call) -> None:
+        """What is known by now of the value that enters with this event."""
+        shape = self.foretold.get(event.place)
+        if shape is not None:
+            self.shapes[AxisRun("", event)] = shape
 
     def snapshot(self) -> Path:
-        return Path(dict(self.scope.names), dict(self.facts), self.alive)
+        return Path(dict(self.scope.names), dict(self.facts), dict(self.shapes), self.alive)
 
     def restore(self, path: Path) -> None:
-        self.scope.names, self.facts, self.alive = dict(path.names), dict(path.facts), path.alive
+        self.scope.names, self.facts, self.shapes = dict(path.names), dict(path.facts), dict(path.shapes)
+        self.alive = path.alive
 
     def meet(self, paths: list[Path], node: cst.CSTNode) -> None:
         met = meet(paths, self.place(node))

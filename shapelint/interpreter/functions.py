@@ -8,9 +8,9 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, Region
-from shapelint.interpreter import attributes, casting, contracts, expressions, hypotheses, states
+from shapelint.interpreter import again, attributes, casting, contracts, expressions, hypotheses, learning, states
 from shapelint.interpreter.conditions import quietly
-from shapelint.interpreter.frame import ENTRY_CREDIT, MOST_DEPTH, Frame
+from shapelint.interpreter.frame import ENTRY_CREDIT, MOST_DEPTH, Frame, Remembered
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
@@ -61,9 +61,10 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     signature: tuple[object, ...] = (id(function), arguments.args, keywords, regions, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     if signature in run.memo and not run.is_exact:
-        known, made_from, changed, after = run.memo[signature]
+        known, made_from, changed, after, taught, _ = run.memo[signature]
         forget(frame, function, arguments, changed)
         states.leave(frame, places, before, after, node)
+        learning.adopt(frame, taught)
         if all(a is b for a, b in zip(makers, made_from)):
             keyword_args = tuple(arguments.kwargs.items())
             frame.tell(Call(function, arguments.args, keyword_args, known, frame.site(node), frame.regions))
@@ -81,7 +82,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
         return hypotheses.given_back(frame, function, opaque(frame, function, arguments, node), arguments, node)
-    run.called.add(id(function.node))
+    run.called.setdefault(id(function.node), run.serial)
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions, inner.autocast = frame.regions, frame.autocast
     inner.depth, inner.is_call = frame.depth + 1, not is_entry
@@ -91,6 +92,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
     result = evaluate_body(inner, function, at_call=not is_entry)
+    taught = learning.lesson(inner, arguments)
     result = hypotheses.given_back(frame, function, result, arguments, node)
     event = Call(function, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
     frame.tell(event)
@@ -101,7 +103,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     forget(frame, function, arguments, changed)
     after = states.state(places)
     states.leave(frame, places, before, after, node)
-    run.memo[signature] = result, makers, changed, after
+    learning.adopt(frame, taught)
+    run.memo[signature] = Remembered(result, makers, changed, after, taught, run.serial)
     return result
 
 
@@ -257,9 +260,18 @@ def default_number(frame: Frame, param: cst.Param) -> int | None:
 
 
 def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Value:
-    """Run a body in its frame; the value is what all its returns have in common."""
-    from shapelint.interpreter.statements import execute_block
+    """Run a body in its frame; the value is what all its returns have in common.
 
+    On its own, it is begun again where later statements say more of what enters.
+    """
+    begun = again.start(inner)
+    while (result := attempt(inner, function, begun, at_call)) is None:
+        pass
+    return result
+
+
+def attempt(inner: Frame, function: Function, begun: again.Start, at_call: bool) -> Value | None:
+    """Run a body; None where it is to be run again."""
     site = inner.site(function.node)
     inner.tell(Entered(function, inner.owner, site, at_call, dict(inner.scope.names)))
     inner.run.stack.append(id(function.node))
@@ -276,7 +288,8 @@ def evaluate_body(inner: Frame, function: Function, at_call: bool = False) -> Va
             inner.regions += tuple(region.name for region in regions)
             for region in regions:
                 inner.tell(region)
-            execute_block(inner, function.node.body)
+            if not again.execute(begun, function.node.body.body):
+                return None
             for region in regions:
                 inner.tell(Region(region.name, False, region.site))
             result = returned(inner, function)

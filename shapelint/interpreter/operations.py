@@ -61,6 +61,10 @@ class Arguments:
     complete: bool = True  # False when *args or **kwargs of unknown content are among them
     starred: tuple[Value, ...] = ()  # that unknown content
 
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return (*self.args, *self.kwargs.values())
+
     def after(self, value: Value, node: cst.CSTNode | None) -> Arguments:
         """The same with a first argument before the others: the receiver of a method."""
         nodes = (node, *self.arg_nodes)
@@ -172,12 +176,28 @@ REPEATABLE = frozenset({Kind.ELEMENTWISE, Kind.CAST, Kind.NORMALISATION, Kind.CO
 def applied(frame: Frame, spelling: Spelling, bound: Mapping[str, Value]) -> Value:
     """The result of an op; what was inferred from alike arguments is not inferred again."""
     if spelling.op.kind not in REPEATABLE or any(type(value) not in COMPARABLE for value in bound.values()):
-        return apply(spelling, bound)
+        return apply(spelling, apart(spelling, bound))
     key = (spelling.callee, spelling.by_operands, spelling.in_place, tuple(bound.items()))
     known = frame.run.results.get(key)
     if known is None:
         known = frame.run.results[key] = apply(spelling, bound)
     return known
+
+
+def apart(spelling: Spelling, bound: Mapping[str, Value]) -> Mapping[str, Value]:
+    """The arguments where an unknown one may be a list, so that what the op makes of it is not the same array."""
+    if spelling.op.kind is not Kind.CREATION and not spelling.callee.startswith(("numpy.", "jax.numpy.")):
+        return bound
+    return {name: without_identity(value) for name, value in bound.items()}
+
+
+def without_identity(value: Value) -> Value:
+    match value:
+        case Unknown(made_by=made_by) if made_by is not None:
+            return replace(value, made_by=None)
+        case Tuple(items=items) if any(type(item) in {Unknown, Tuple} for item in items):
+            return replace(value, items=tuple(map(without_identity, items)))
+    return value
 
 
 COMPARABLE = frozenset({Tensor, Int, Float, Const, Library})

@@ -10,6 +10,7 @@ import libcst as cst
 
 from shapelint.events import Branch, Ends, Loop, Region, Returned
 from shapelint.interpreter import (
+    again,
     assignments,
     casting,
     comments,
@@ -77,6 +78,8 @@ def returns(frame: Frame, node: cst.Return) -> None:
         value = contracts.meet_return(frame, value, node)
         frame.tell(Returned(frame.function, value, frame.site(node)))
     frame.returns.append(value)
+    if frame.is_call:
+        frame.exits.append(Path({}, dict(frame.facts), dict(frame.shapes)))
     ends(frame, "return", node)
 
 
@@ -203,7 +206,8 @@ def leaves(frame: Frame, node: cst.For | cst.While, outer: list[Path]) -> None:
 
 def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], at_least_once: bool = False) -> None:
     """The body of a loop, once from the state before, and again from what all rounds have in common."""
-    before, key = frame.snapshot(), frame.key
+    before, key, foretold = frame.snapshot(), frame.key, frame.foretold
+    since = now()
     frame.branch_depth += 1
     passes = MOST_PASSES if frame.branch_depth <= 2 else 1
     for number in range(passes):
@@ -212,21 +216,24 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
             frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
             left_over(frame, before, (frame.place(node), "left"))
         begins_round(frame, node, number)
+        events, returns = len(frame.run.events), len(frame.returns)
         begin()
         if frame.alive:
             execute_block(frame, node.body)
             growth.carried(frame, node, entry)
+        told = {} if number or len(frame.returns) > returns else again.next_round(frame, entry, since, events, node)
+        frame.foretold = foretold | told
         frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
         frame.breaks.clear()
         widen(frame, entry, (frame.place(node), number))
         if passes == 1:
             forget_placeholders(frame, entry)
-        if not frame.alive or settled(entry, frame.snapshot()):
+        if not frame.alive or (not told and settled(entry, frame.snapshot())):
             break
     frame.branch_depth -= 1
-    frame.key = key
+    frame.key, frame.foretold = key, foretold
     if not frame.alive:
-        frame.restore(Path(before.names, before.facts, False))
+        frame.restore(Path(before.names, before.facts, before.shapes, False))
 
 
 def widen(frame: Frame, entry: Path, scope: object) -> None:
@@ -268,7 +275,7 @@ def tries(frame: Frame, node: cst.Try | cst.TryStar) -> None:
     paths = [frame.snapshot()]
     for handler in node.handlers:
         frame.tell(Branch(site, len(paths)))
-        frame.meet([before, Path(paths[0].names, paths[0].facts)], handler)
+        frame.meet([before, Path(paths[0].names, paths[0].facts, paths[0].shapes)], handler)
         if handler.name is not None:
             assign(frame, handler.name.name, UNKNOWN)
         execute_block(frame, handler.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from shapelint.dims import Origin, anonymous, as_dim
-from shapelint.interpreter import attributes, expressions
+from shapelint.interpreter import attributes, expressions, learning
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.ops import part_of
@@ -24,7 +24,6 @@ from shapelint.values import (
     Many,
     Method,
     Partial,
-    Run,
     Shape,
     Slice,
     Tensor,
@@ -59,10 +58,14 @@ def index_value(frame: Frame, node: cst.Subscript) -> Value:
 
 
 def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
+    from shapelint.interpreter import uses
+
     match base:
         case Tensor():
-            nodes = (node.value, node.slice[0])
-            result = operate(frame, "operator.getitem", Arguments((base, index), {}, nodes), node)
+            arguments = Arguments((base, index), {}, (node.value, node.slice[0]))
+            if base.shape.run is not None:
+                arguments = uses.informed(frame, uses.of_index(index), arguments, node)
+            result = operate(frame, "operator.getitem", arguments, node)
             return UNKNOWN if result is None else result
         case Tuple():
             return of_tuple(frame, base, index, node)
@@ -277,23 +280,8 @@ def may_overlap(shape: Shape, index: int) -> bool:
 
 
 def with_axis(frame: Frame, tensor: Tensor, node: cst.BaseExpression, index: int) -> Tensor:
-    """The tensor with so many known axes that `index` is among them."""
-    shape = tensor.shape
-    head, tail = list(shape.head), list(shape.tail)
-    origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
-    text = short_name(node)
-    while index >= 0 and len(head) <= index:
-        head.append(Axis(anonymous((origin, len(head)), f"{text}.shape[{len(head)}]")))
-    while index < 0 and len(tail) < -index:
-        place = -len(tail) - 1
-        tail.insert(0, Axis(anonymous((origin, place), f"{text}.shape[{place}]")))
-    rest = Run("", (shape.run, len(head), len(tail)))
-    return reshaped(frame, tensor, node, Shape(tuple(head), rest, tuple(tail)))
-
-
-def reshaped(frame: Frame, tensor: Tensor, node: cst.BaseExpression, shape: Shape) -> Tensor:
-    """The same tensor, of which more is known; the name it has is bound to that."""
-    known = Tensor(shape, tensor.dtype, tensor.library, tensor.graph, tensor.made_by)
+    """The tensor with so many known axes that `index` is among them; the name it has is bound to that."""
+    known = learning.with_axis(frame, tensor, index, short_name(node), frame.place(node))
     attributes.rebind(frame, node, known)
     return known
 
