@@ -21,6 +21,7 @@ STORIES = {
     "scikit_learn": ("sklearn",),
     "pandas_tables": ("pandas",),
     "pictures": ("torchvision", "PIL"),
+    "environments": ("gymnasium",),
 }
 
 

@@ -20,6 +20,7 @@ from shapelint.ops import (
     distributions,
     einops,
     elementwise,
+    environments,
     estimators,
     factorisations,
     files,
@@ -65,7 +66,7 @@ TOPICS = (
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
     *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
-    *(files, datasets, estimators, frames, images, vision),
+    *(files, datasets, estimators, frames, images, vision, environments),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.
@@ -209,6 +210,8 @@ def layer_attribute(layer: Layer, name: str) -> Value | None:
         return images.attribute(layer, name)
     if vision.is_dataset(layer):
         return vision.attribute(layer, name)
+    if layer.name.startswith(environments.LIBRARIES):
+        return environments.attribute(layer, name)
     if layer.name.startswith(("sklearn.", "scipy.")):
         return estimators.attribute(layer, name)
     return attribute(constructor, layer, name) if constructor is not None else None
