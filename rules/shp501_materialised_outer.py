@@ -59,10 +59,10 @@ def is_small(chain: Chain) -> bool:
 
 
 def at_most(size: Dim, bound: int) -> bool:
-    """Also of what `x[:2]` leaves of an unknown axis."""
+    """Also of what `x[:2]` leaves of an unknown axis, and of `x[i : i + 16]`: the author works in pieces."""
     derivation = size.symbol.derivation if size.symbol is not None else None
     if derivation is not None and derivation.function == "min":
-        return any(at_most(operand, bound) for operand in derivation.operands)
+        return any(at_most(operand, bound) or len(operand.terms) > 1 for operand in derivation.operands)
     return size.value is not None and size.value <= bound
 
 
