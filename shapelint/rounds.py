@@ -48,6 +48,7 @@ ACCUMULATING = frozenset({"add", "sub", "maximum", "minimum", "cat", "concatenat
 TRAINING = frozenset({"backward", "step", "zero_grad", "grad"})
 CALLED = frozenset({"forward", "predict", "__call__"})
 CONVERTING = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "FloatTensor", "Tensor"})
+JOINING = frozenset({"stack", "cat", "concatenate", "vstack", "hstack", "tensor", "asarray"})
 HARMLESS = CALLED | {"eval", "train", "to", "cuda", "cpu", "parameters", "named_parameters", "state_dict", "modules"}
 
 
@@ -60,6 +61,7 @@ class Round:
     everything: tuple[Event, ...]  # also inside of loops and functions
     all_rounds: tuple[Event, ...]  # of the rounds before, too
     is_comprehension: bool = False
+    is_joined: bool = False  # a comprehension whose elements become one array
 
 
 @record()
@@ -80,9 +82,18 @@ def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
             loop, start, first = begun.pop()
             if event.round is None:
                 inside, whole = tuple(events[start + 1 : place]), tuple(events[first + 1 : place])
-                yield Round(loop, tuple(_own(inside)), inside, whole, isinstance(events[place], Comprehension))
+                is_element, is_joined = (
+                    isinstance(events[place], Comprehension),
+                    _is_joined(loop, events[place + 1 : place + 2]),
+                )
+                yield Round(loop, tuple(_own(inside)), inside, whole, is_element, is_element and is_joined)
         if event.round is not None:
             begun.append((event, place, first))
+
+
+def _is_joined(loop: Loop, after: Sequence[Event]) -> bool:
+    """`torch.stack([model(x) for x in xs])`: all elements have one shape."""
+    return any(isinstance(e, Operation) and e.name in JOINING and loop.site.text in e.site.text for e in after)
 
 
 def _as_loop(event: Event) -> Loop:
@@ -283,7 +294,7 @@ def _is_kept(found: Round, call: Event) -> bool:
 def _is_gathered(found: Round, call: Event) -> bool:
     """What the call gives is kept for each round, so that all rounds give the same shape."""
     made = {id(call)}
-    if found.is_comprehension:
+    if found.is_joined:
         return True
     for event in found.events:
         if any(id(maker) in made for value in event.values if (maker := made_by(value)) is not None):
