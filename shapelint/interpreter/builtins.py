@@ -13,10 +13,12 @@ from shapelint.interpreter import attributes, comprehensions, draws, iterators, 
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
+from shapelint.ops import lookup
 from shapelint.provenance import originate
 from shapelint.values import (
     FALSE,
     NONE,
+    TRUE,
     UNKNOWN,
     Class,
     Const,
@@ -244,6 +246,16 @@ def get_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return UNKNOWN
 
 
+def has_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """hasattr(x, "item"): of arrays it is known what they have."""
+    from shapelint.interpreter.calls import owners
+
+    match arguments.args:
+        case (Tensor() as array, Const(value=str() as name)):
+            return TRUE if all(lookup(f"{owner}.{name}") for owner in owners(frame, array)) else UNKNOWN
+    return UNKNOWN
+
+
 def set_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     match arguments.args:
         case (Instance() as owner, name, value):
@@ -302,6 +314,7 @@ TABLE: Mapping[str, Builtin] = {
     "builtins.sum": total,
     "builtins.isinstance": instance_check,
     "builtins.getattr": get_attribute,
+    "builtins.hasattr": has_attribute,
     "builtins.setattr": set_attribute,
     "builtins.super": parent,
     "builtins.dict": dictionary,

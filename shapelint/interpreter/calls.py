@@ -18,6 +18,7 @@ from shapelint.interpreter import (
     jaxtransforms,
     objects,
     operations,
+    states,
     transforms,
     uses,
 )
@@ -40,6 +41,8 @@ from shapelint.values import (
     Many,
     Method,
     Partial,
+    Run,
+    Shape,
     Tensor,
     Tuple,
     Union,
@@ -63,6 +66,8 @@ _ARRAY_METHODS = """
 ARRAY_METHODS = frozenset(_ARRAY_METHODS.split())
 WHOLE = frozenset(f"torch.{n}" for n in ("long", "int64", "int", "int32", "short", "int16", "int8", "uint8", "bool"))
 MODES = frozenset({"eval", "train", "requires_grad_", "load_state_dict"})
+# What calls a method that it is given on each part, or later.
+VISITING = frozenset({"apply", "register_forward_hook", "register_hook", "builtins.map", "builtins.filter"})
 LIKE_RECEIVER = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "eval", "train", "type"})
 
 
@@ -209,6 +214,8 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
     frame.tell(event)
     if frame.foretold:
         frame.recall(event)
+    if getattr(callee, "name", "") not in VISITING:
+        states.called_back(frame, arguments, node)
     return originate(result, event)
 
 
@@ -333,7 +340,11 @@ def call_unknown_method(
     )
     if is_array and not objects.is_plot(name, arguments) and receiver_node is not None:
         tensor = attributes.as_tensor(frame, receiver, receiver_node)
-        return call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
+        found = call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
+        may_be_table = receiver.dtype is None and not arguments.args and "pandas" in frame.run.libraries
+        if may_be_table and isinstance(found, Tensor) and found.shape.rank == 0:
+            return replace(found, shape=Shape((), Run("", frame.place(node))))  # a table's maximum is a row
+        return found
     return opaque(frame, Method(receiver, name), arguments, node)
 
 

@@ -13,7 +13,22 @@ from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import changed_attributes, filled_elsewhere, rebound_attributes
 from shapelint.joins import join, widened
 from shapelint.provenance import originate
-from shapelint.values import NONE, UNKNOWN, Class, Dict, Instance, Layer, Many, Tensor, Tuple, Union, Value, maker_of
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Class,
+    Dict,
+    Function,
+    Instance,
+    Layer,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Value,
+    maker_of,
+)
 
 IN_PLACE = frozenset({"numpy", "torch"})  # += writes into their arrays; in jax it makes another
 Places = list[tuple[Instance, str]]
@@ -48,6 +63,18 @@ def changeable(arguments: Arguments) -> Places:
     given = [value for value in (*arguments.args, *arguments.kwargs.values()) if isinstance(value, Instance)]
     held = [value for owner in given for value in owner.attributes.values() if isinstance(value, Instance)]
     return [(owner, name) for owner in dict.fromkeys([*given, *held]) for name in changed_later(owner.cls)]
+
+
+def called_back(frame: Frame, arguments: Arguments, node: cst.CSTNode) -> None:
+    """After minimize(self.loss, x) or minimize(lambda p: self.loss(p), x) nothing is known of what loss may change."""
+    owners: list[Value] = []
+    for value in (*arguments.args, *arguments.kwargs.values()):
+        if type(value) is Method:
+            owners.append(value.receiver)
+        elif type(value) is Function and isinstance(value.node, cst.Lambda) and frame.owner is not None:
+            owners.append(frame.owner)
+    if owners:
+        lose(frame, changeable(Arguments(tuple(owners))), node)
 
 
 def state(places: Places) -> Effects:

@@ -20,7 +20,7 @@ def reshape(x: Value, shape: Value, order: Value = NONE) -> Shape:
     """(…) -> `shape`, -1 standing for what remains. ShapeError where the numbers of elements can never agree."""
     source = tensor(x).shape
     targets = target_sizes(shape)
-    if targets is None:
+    if targets is None or (targets == () and source.rank is None):  # x.view(dtype=...) names no sizes
         return hidden(Shape((), source.run), "reshape", object())
     row_major = order in (NONE, Const("C"))
     return regrouped(source, targets) if row_major else Shape(tuple(map(Axis, solved(source, targets))))
