@@ -94,3 +94,32 @@ def test_loops_in_loops_do_not_multiply() -> None:
         return len(interpret(cst.parse_module(text), "loops.py"))
 
     assert nested(12) <= 2 * nested(6) + 2
+
+
+def test_main_is_evaluated_once_where_the_top_level_calls_it() -> None:
+    text = """
+import torch
+
+
+def helper():
+    return torch.ones(2)
+
+
+def main():
+    return helper()
+
+
+def other(n=3):
+    return torch.zeros(n)
+
+
+if __name__ == "__main__":
+    main()
+    main()
+    other()
+"""
+    events = interpret(cst.parse_module(text), "script.py")
+    entered = [event for event in events if isinstance(event, Entered)]
+    assert [event.at_call for event in entered if event.function.name == "main"] == [False]
+    assert [event.at_call for event in entered if event.function.name == "helper"] == [True, False]
+    assert [event.at_call for event in entered if event.function.name == "other"] == [True, False]
