@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
-from shapelint.optimized import lost
+from shapelint.optimized import lost, may_be_zeroed
 from shapelint.rule import Clue, Report
 from shapelint.stepping import hazards
 
@@ -77,6 +77,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         clues = (Clue("taken here", found.cause),) if found.cause is not None else ()
         yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
     for hazard in hazards(events):
+        if hazard.kind == "not zeroed" and may_be_zeroed(events):
+            continue
         if hazard.kind in MESSAGES:
             step = f"`{hazard.act.site.text}`"
             here = f"`{hazard.site.text}`"

@@ -13,7 +13,8 @@ from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, learners, made_in_forward, steps
 from shapelint.switched import handled, is_among, optimized, parts_of, source_of
 from shapelint.training import GIVING, modules_of
-from shapelint.values import Instance, Layer, Library, Method, Unknown, Value, maker_of
+from shapelint.uses import consumers
+from shapelint.values import Function, Instance, Layer, Library, Method, Unknown, Value, maker_of
 
 
 @record(eq=False)
@@ -44,6 +45,29 @@ def built(events: Sequence[Event]) -> Iterator[Trained]:
             case Operation(name="optimizer", arguments=arguments) as event:
                 modules, is_complete = modules_of(arguments.get("params"))
                 yield Trained(event, index, step.stack[-1] if step.stack else None, tuple(modules), is_complete)
+
+
+@once_per_file
+def zeroing(events: Sequence[Event]) -> Iterator[Call]:
+    """Calls of something unknown that is given an optimizer's model or parameters, and gives nothing back."""
+    trained = {source_of(module) for optimizer in built(events) for module in optimizer.modules}
+    for call in events_of(events, Call):
+        if is_foreign(call.callee) and isinstance(call.result, Unknown) and len(call.args) == 1:
+            given = (*call.args, *modules_of(call.args[0])[0])
+            is_used = call.kwargs or consumers(events, Unknown(made_by=call))
+            if not is_used and any(isinstance(v, Unknown) and source_of(v) in trained for v in given):
+                yield call
+
+
+def is_foreign(callee: Value) -> bool:
+    """What nobody has looked into; what torch has does not zero gradients."""
+    is_known = isinstance(callee, Library) and callee.name.startswith(("torch.", "builtins."))
+    return isinstance(callee, Unknown | Function | Library) and not is_known
+
+
+def may_be_zeroed(events: Sequence[Event]) -> bool:
+    """Whether gradients may be zeroed where nobody sees it: `zero_grad(model)`, `zero_grads(parameters)`."""
+    return bool(zeroing(events))
 
 
 def choosers(events: Sequence[Event]) -> Iterator[int]:
