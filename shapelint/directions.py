@@ -105,7 +105,17 @@ def _attended(event: Operation, use: Use, axis: int) -> str | None:
         return "bmm keeps axis 0 apart, and sums over the last one"
     if use.axis != axis or not differ(use.axis, -1 if width is None else width - 1, width):
         return None  # moved on purpose: soft clusters, pooled slots
-    return "the product sums over its last axis" if _of_scores(event) else None
+    return "the product sums over its last axis" if _of_scores(event) or _of_edges(event) else None
+
+
+def _of_edges(event: Operation) -> bool:
+    """Whether a square table is normalised in which what is no edge was masked: one row for each node."""
+    x = event.arguments.get("x", NONE)
+    maker = made_by(x)
+    if not isinstance(x, Tensor) or not isinstance(maker, Operation) or maker.name not in {"masked_fill", "where"}:
+        return False
+    sizes = x.shape.sizes[-2:]
+    return len(sizes) == 2 and sizes[0] == sizes[1]
 
 
 def _of_scores(event: Operation) -> bool:
