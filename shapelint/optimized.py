@@ -55,7 +55,8 @@ def zeroing(events: Sequence[Event]) -> Iterator[Call]:
         if is_foreign(call.callee) and isinstance(call.result, Unknown) and len(call.args) == 1:
             given = (*call.args, *modules_of(call.args[0])[0])
             is_used = call.kwargs or consumers(events, Unknown(made_by=call))
-            if not is_used and any(isinstance(v, Unknown) and source_of(v) in trained for v in given):
+            is_trained = any(isinstance(v, Unknown) and source_of(v) in trained for v in given)
+            if not is_used and (is_trained or (not trained and len(given) > 1)):
                 yield call
 
 
