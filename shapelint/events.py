@@ -406,6 +406,6 @@ class Item:
 
 
 Event: TypeAlias = (
-    Item | Operation | Input | Call | Joined | Meeting | Stored | Written | Loop | Branch | Ends | Grown | Carried
-    | Entered | Returned | Left | Region | Declared | Claimed
+    Item | Operation | Input | Call | Joined | Meeting | Stored | Written | Loop | Comprehension | Branch | Ends | Grown
+    | Carried | Entered | Returned | Left | Region | Declared | Claimed
 )  # fmt: skip

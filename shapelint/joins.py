@@ -140,6 +140,8 @@ def widened(value: Value, scope: object) -> Value:
     if not isinstance(value, Union):
         return value
     kinds = [type(option) for option in value.options]
+    if set(kinds) == {Int, Float}:  # R = 0, and in each round R = r + gamma * R
+        return Float(None, reduce(_join_graphs, map(graph_of, value.options)))
     if len(set(kinds)) == len(kinds):
         return value
     found: dict[type, Value] = {}

@@ -241,6 +241,9 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 return (row, BATCH_OF_ONE) if is_one else ((row, rank) if rank is not None else None)
             case Operation(name="getitem", arguments={"x": inner, "index": index}) if _inserts(index):
                 current, is_batch = inner, True
+            case Operation(name="cat", operands=parts) if not is_batch:  # the row beside what is the same in each round
+                joined = (_row(found, part, call) for part in parts)
+                return next((row for row in joined if row is not None and row[1] == 1), None)
             case Operation(arguments={"x": inner}) if event.name in INSERTING or event.kind in PLACE_KEEPING:
                 is_batch = is_batch or (event.name in INSERTING and _begins_with_one(event.result))
                 current = inner

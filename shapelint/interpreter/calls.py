@@ -41,8 +41,6 @@ from shapelint.values import (
     Many,
     Method,
     Partial,
-    Run,
-    Shape,
     Tensor,
     Tuple,
     Union,
@@ -341,10 +339,7 @@ def call_unknown_method(
     if is_array and not objects.is_plot(name, arguments) and receiver_node is not None:
         tensor = attributes.as_tensor(frame, receiver, receiver_node)
         found = call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
-        may_be_table = receiver.dtype is None and not arguments.args and "pandas" in frame.run.libraries
-        if may_be_table and isinstance(found, Tensor) and found.shape.rank == 0:
-            return replace(found, shape=Shape((), Run("", frame.place(node))))  # a table's maximum is a row
-        return found
+        return objects.of_table(frame, receiver, arguments, found, node)
     return opaque(frame, Method(receiver, name), arguments, node)
 
 

@@ -150,13 +150,17 @@ def element(frame: Frame, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -
 
 
 def mapping(frame: Frame, node: cst.DictComp) -> Value:
-    other: Value | None = None
+    entries: list[tuple[Value, Value]] = []
+    is_exact = False
     with inner_scope(frame):
-        for _ in bindings(frame, node.for_in):
-            expressions.evaluate(frame, node.key)
-            value = expressions.evaluate(frame, node.value)
-            other = value if other is None else join(other, value, frame.place(node))
-    return Dict((), other)
+        for rounds in bindings(frame, node.for_in):
+            is_exact = rounds[1]
+            key = expressions.evaluate(frame, node.key)
+            entries.append((key, expressions.evaluate(frame, node.value)))
+    keys = [expressions.key_of(key) for key, _ in entries]
+    if is_exact and None not in keys:
+        return Dict(tuple(dict(zip(keys, (value for _, value in entries))).items()))
+    return Dict((), expressions.joined([value for _, value in entries], frame.place(node)) if entries else None)
 
 
 class inner_scope:

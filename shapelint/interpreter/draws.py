@@ -11,13 +11,14 @@ from shapelint.interpreter import comprehensions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
-from shapelint.values import UNKNOWN, Float, Int, Many, Tuple, Unknown, Value
+from shapelint.values import NONE, UNKNOWN, Float, Int, Many, Tuple, Unknown, Value
 
 
 def queue(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    """A list that may drop items at one end, so that how many it has is never known."""
+    """A list; with a maximal length it drops items at one end, so that how many it has is never known."""
+    is_bounded = len(arguments.args) > 1 or arguments.kwargs.get("maxlen", NONE) != NONE
     if not arguments.args or arguments.args[0] == Tuple((), "list"):
-        return Tuple((), "deque")
+        return Tuple((), "deque" if is_bounded else "list")
     return Many(comprehensions.item(frame, arguments.args[0], node), None, "list")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import frames
-from shapelint.values import Layer, Many, Tensor, Tuple, Value
+from shapelint.values import Layer, Many, Run, Shape, Tensor, Tuple, Unknown, Value
 
 
 def after_method(
@@ -28,6 +30,14 @@ def resized(frame: Frame, receiver: Layer, node: cst.BaseExpression) -> None:
     changed = frames.resized(receiver)
     if changed is not None:
         attributes.rebind(frame, node, changed)
+
+
+def of_table(frame: Frame, receiver: Unknown, arguments: Arguments, result: Value, node: cst.Call) -> Value:
+    """The maximum of an array is one number; of what may be a table of pandas it is a row."""
+    may_be_table = receiver.dtype is None and not arguments.args and "pandas" in frame.run.libraries
+    if may_be_table and isinstance(result, Tensor) and result.shape.rank == 0:
+        return replace(result, shape=Shape((), Run("", frame.place(node))))
+    return result
 
 
 SCATTERED = frozenset({"dim", "index", "src", "value", "reduce"})
