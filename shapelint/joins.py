@@ -119,7 +119,7 @@ def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:
         x, y = a.get(key), b.get(key)
         items.append((key, join(x, y, (scope, str(key))) if x is not None and y is not None else (x or y or UNKNOWN)))
     other = join(a.other, b.other, scope) if a.other and b.other else a.other or b.other
-    return Dict(tuple(items), other, a.kind)
+    return Dict(tuple(items), other, b.kind if a.kind == "dict" else a.kind)
 
 
 def _unite(a: Value, b: Value) -> Value:

@@ -167,11 +167,22 @@ def _registering(event: Event) -> Iterator[Value]:
 def changed_parameter(value: Value) -> Operation | None:
     """`nn.Parameter(x) * 0.1`, `nn.Parameter(x).cuda()`: the constructor, where only operators stand between."""
     maker = maker_of(value)
+    while isinstance(maker, Operation) and is_itself(maker):
+        maker = maker_of(maker.values[0])
+    if isinstance(maker, Operation) and maker.name == "parameter":
+        return None
     while isinstance(maker, Operation) and maker.name != "parameter":
         inner = [maker_of(operand) for operand in maker.operands]
         attached = [event for event in inner if isinstance(event, Operation)]
         maker = attached[0] if attached and _hangs(maker) else None
     return maker if isinstance(maker, Operation) else None
+
+
+def is_itself(event: Operation) -> bool:
+    """`x.float()` of a float32 tensor is x."""
+    if event.name not in {"float", "double", "half", "bfloat16"} or not isinstance(event.result, Tensor):
+        return False
+    return isinstance(event.values[0], Tensor) and event.values[0].dtype == event.result.dtype
 
 
 def _hangs(event: Operation) -> bool:
@@ -221,5 +232,12 @@ def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
                 made[id(owner.cls)] = owner
             case Operation(result=Layer(name=name), layer=None) if step.is_in_forward and name in WEIGHTED_LAYERS:
                 yield step.event, f"nn.{name.rpartition('.')[2]}"
-            case Call(callee=Class() as cls) if step.is_in_forward and any(learners(made.get(id(cls)))):
-                yield step.event, cls.name
+            case Call(callee=Class() as cls) as call if step.is_in_forward and has_weights(made.get(id(cls)), call):
+                yield call, cls.name
+
+
+def has_weights(made: Instance | None, call: Call) -> bool:
+    """Whether an object holds weights of its own, beside those that it was given."""
+    given = {identity(found) for value in (*call.args, *dict(call.kwargs).values()) for found in learners(value)}
+    held = made.attributes.values() if made is not None else ()
+    return any(identity(found) not in given for value in held for found in learners(value))
