@@ -15,6 +15,7 @@ from shapelint.interpreter import (
     containers,
     expressions,
     growth,
+    jaxloops,
     jaxtransforms,
     objects,
     operations,
@@ -219,7 +220,7 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
 
 def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.Call) -> Value:
     name = callee.name
-    for special in (builtins.call, transforms.call, jaxtransforms.call):
+    for special in (builtins.call, transforms.call, jaxtransforms.call, jaxloops.call):
         known = special(frame, name, arguments, node)
         if known is not None:
             return known

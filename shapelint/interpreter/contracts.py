@@ -13,8 +13,9 @@ from shapelint.events import Meeting
 from shapelint.interpreter import conditions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
+from shapelint.joins import leaves, resolve
 from shapelint.unification import UNBOUND, Bindings, Verdict, meets
-from shapelint.values import Function, Int, Tensor, Unknown, Value
+from shapelint.values import Function, Int, Tensor, Unknown, Value, tensors_in
 
 
 def union(left: Value, right: Value) -> Value:
@@ -140,7 +141,15 @@ def meet_return(frame: Frame, value: Value, node: cst.Return) -> Value:
     frame.tell(Meeting(value, declaration, "return", name, frame.site(node), reason, name))
     if reason is not None:
         return value
-    return informed(value, declared(frame, frame.return_hint, (frame.key, "return"), name))
+    stated = declared(frame, frame.return_hint, (frame.key, "return"), name)
+    return informed(value, in_terms_of(match.bindings, stated))
+
+
+def in_terms_of(bindings: Bindings, stated: Value) -> Value:
+    """A value whose axes are named as those of arguments are: they have the arguments' sizes."""
+    sizes = (size for tensor in tensors_in((stated,)) for size in tensor.shape.sizes)
+    facts = {s: bindings.sizes[s.name] for size in sizes for s in leaves(size) if s.name in bindings.sizes}
+    return resolve(stated, facts) if facts else stated
 
 
 def meet_assignment(frame: Frame, node: cst.AnnAssign, value: Value | None) -> Value | None:

@@ -74,6 +74,7 @@ class Run:
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
+    summaries: dict[int, Value] = field(default_factory=dict)  # what functions came to on their own, by their node
     called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated

@@ -8,7 +8,17 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Entered, Input, Left, Region
-from shapelint.interpreter import again, attributes, casting, contracts, expressions, hypotheses, learning, states
+from shapelint.interpreter import (
+    again,
+    attributes,
+    casting,
+    contracts,
+    expressions,
+    hypotheses,
+    learning,
+    states,
+    summaries,
+)
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import ENTRY_CREDIT, MOST_DEPTH, Frame, Remembered
 from shapelint.interpreter.operations import Arguments
@@ -81,7 +91,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
-        return hypotheses.given_back(frame, function, opaque(frame, function, arguments, node), arguments, node)
+        known = summaries.of_call(frame, function, arguments, node)
+        return hypotheses.given_back(frame, function, opaque(frame, function, arguments, node, known), arguments, node)
     run.called.setdefault(id(function.node), run.serial)
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions, inner.autocast = frame.regions, frame.autocast
@@ -211,7 +222,9 @@ def evaluate_alone(frame: Frame, function: Function, owner: Value | None, *given
     inner.scope.names.update(zip(names, given))
     if inner.run.supposing:
         hypotheses.suppose(inner, function)
-    return evaluate_body(inner, function)
+    result = evaluate_body(inner, function)
+    summaries.remember(inner, function, result)
+    return result
 
 
 def bind_alone(inner: Frame, function: Function, owner: Value | None) -> None:
