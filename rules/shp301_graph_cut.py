@@ -30,10 +30,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.barren import Barren, barren_terms
 from shapelint.dataflow import Cut
 from shapelint.events import Event
 from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
-from shapelint.onward import left_in_forward, recorded_by_hooks
+from shapelint.onward import left_in_forward, onward, recorded_by_hooks
 from shapelint.rule import Clue, Report
 from shapelint.traced import concretised, without_gradient
 
@@ -52,6 +53,17 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             source = trained_by(dead.cut)
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
+    for cut, place in onward(events):
+        if cut.takes_out:
+            yield Report(
+                cut.event,
+                f"{words_for(cut)} gets no gradient past this, nor elsewhere, though an optimizer is to train it and "
+                f"{place.site.text} goes on with the result. Pass it on attached, or freeze it",
+                (Clue("goes on here", place.site),),
+            )
+    for barren in barren_terms(events):
+        if barren.cut.takes_out:
+            yield Report(barren.cut.event, barren_message(barren), (Clue("part of the loss here", barren.loss.site),))
     for cut in left_in_forward(events):
         if cut.rebuilds:
             continue  # SHP302
@@ -79,6 +91,15 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             f"{event.site.text} asks for numbers while jax traces this function, and there are none yet: it raises. "
             "Stay in jax.numpy here, and convert outside of the traced function",
         )
+
+
+def barren_message(barren: Barren) -> str:
+    cut = barren.cut.event
+    reason = MEANING.get(cut.name, f"{cut.name}() gives a Python number")
+    return (
+        f"This term of the loss trains nothing that its optimizer holds: {reason}, so {words_for(barren.cut)} gets no "
+        "gradient from it"
+    )
 
 
 def names_of(cut: Cut) -> str:

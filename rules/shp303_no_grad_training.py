@@ -46,6 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.barren import barren_terms
 from shapelint.events import Event, Region
 from shapelint.gradients import dead_terms, words_for
 from shapelint.index import events_of
@@ -69,6 +70,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"This term of the loss trains nothing: it is computed without gradients, so {words_for(dead.cut)} "
                 "gets none from it. Compute it outside, and freeze modules with requires_grad_(False)",
                 (Clue("part of the loss here", dead.loss.site),),
+            )
+    for barren in barren_terms(events):
+        if isinstance(barren.cut.event, Region):
+            yield Report(
+                barren.cut.event,
+                "This term of the loss trains nothing that its optimizer holds: it is computed without gradients, so "
+                f"{words_for(barren.cut)} gets none from it. Compute it outside",
+                (Clue("part of the loss here", barren.loss.site),),
             )
     for cut, place in onward(events):
         if isinstance(cut.event, Region):

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.barren import barren_terms
 from shapelint.events import Event, Operation
 from shapelint.gradients import dead_terms, words_for
 from shapelint.onward import onward
@@ -53,6 +54,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"gradient from it. {INSTEAD}",
                 (Clue("part of the loss here", dead.loss.site),),
             )
+    for barren in barren_terms(events):
+        if barren.cut.is_flat:
+            yield Report(
+                barren.cut.event,
+                f"This term of the loss trains nothing that its optimizer holds: {name_of(barren.cut.event)} is flat, "
+                f"so {words_for(barren.cut)} gets no gradient from it. {instead(barren.cut.event)}",
+                (Clue("part of the loss here", barren.loss.site),),
+            )
     for end in without_gradient(events):
         if end.is_flat:
             yield Report(
@@ -64,10 +73,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if end.is_flat:
             yield Report(
                 end.event,
-                f"{words_for(end)} gets no gradient through {name_of(end.event)}, which is flat, nor elsewhere, "
-                f"though {place.site.text} goes on with the result. {INSTEAD}",
+                f"{words_for(end)} gets no gradient through {name_of(end.event)}, which is flat, though "
+                f"{place.site.text} goes on with the result. {instead(end.event)}",
                 (Clue("goes on here", place.site),),
             )
+
+
+def instead(event: Event) -> str:
+    return "rsample() lets it through" if name_of(event) == "sample" else INSTEAD
 
 
 def name_of(event: Event) -> str:

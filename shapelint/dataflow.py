@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from shapelint.events import Call, Event, Input, Item, Joined, Left, Operation, Region, Stored
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Left, Operation, Region, Stored
 from shapelint.index import once_per_file
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
@@ -22,6 +22,7 @@ from shapelint.registration import WEIGHTED_LAYERS, steps_of
 from shapelint.switched import source_of, switched_off
 from shapelint.values import (
     NONE,
+    TRUE,
     UNKNOWN,
     Class,
     Const,
@@ -214,6 +215,8 @@ class Flow:
                 return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
                 return self.hold(source)
+            case Input(kind="attribute", name="grad"):
+                return LOOSE
             case Input(kind="attribute", name="data", source=Unknown() as source) if self.hold(source).live:
                 return Hold(cuts=(Cut(event, self.hold(source).live),))
             case Input(kind="attribute", source=Tensor() | Unknown() as source):
@@ -248,6 +251,8 @@ class Flow:
     def of_operation(self, event: Operation) -> Hold:
         if event.name in LEAVES:
             return LOOSE if event.arguments.get("requires_grad") == Const(False) else Hold(frozenset({event}))
+        if event.kind is Kind.CREATION and event.arguments.get("requires_grad") == TRUE:
+            return Hold(frozenset({event}))
         if event.name == "grad" and event.arguments.get("create_graph") != Const(True):
             return LOOSE
         if event.name in SIZES or (effect_of(event) is GraphEffect.CONSTANT and not rebuilds(event)):
@@ -275,6 +280,8 @@ class Flow:
         match event.callee:
             case Method(name=name) if name in SIZES:
                 return LOOSE
+            case Method(name="parameters" | "named_parameters", receiver=receiver) if self.doubts is None:
+                return Hold(frozenset({source_of(receiver)}))
             case Function() if event.result == UNKNOWN and maker_of(event.result) is None:  # it was not evaluated
                 return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
             case Function():

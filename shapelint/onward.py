@@ -17,18 +17,28 @@ from shapelint.values import FALSE, Instance, Layer, Library, Method, Tuple, Unk
 MOST_SEEN = 400
 LAYERS = (Kind.LAYER, Kind.ELEMENTWISE)  # a PReLU has a weight
 LOSSES = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cosine_similarity", "kl_div"})
+SMOOTH = frozenset({
+    "Normal", "LogNormal", "MultivariateNormal", "LowRankMultivariateNormal", "Independent", "Laplace", "Uniform",
+    "Gamma", "Beta", "Dirichlet", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "Exponential",
+})  # fmt: skip
 ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
+NUMBERS_OF = frozenset({"item", "float"})  # of a Parameter
 
 
 def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
     """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result."""
-    if next(operations(events, ARRAYS), None) is None:
+    taken = ARRAYS | NUMBERS_OF
+    if next(operations(events, taken), None) is None:
         return
     flow = flow_of(events)
     leaving: dict[int, tuple[Cut, Step]] = {}
     seen: set[int] = set()
-    for step in steps_of(events, Returned, *ARRAYS):
+    for step in steps_of(events, Returned, *taken):
         match step.event:
+            case Operation(name=name) as event if name in NUMBERS_OF and step.is_in_forward:
+                parameters = frozenset(filter(is_made, flow.any_of(event.values).live))
+                if parameters and cuts(event) and not is_without_gradients(event.regions):
+                    leaving.setdefault(id(event), (Cut(event, parameters), step))
             case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
                 held = flow.any_of(event.values)
                 lost = held.live.union(*(cut.lost for cut in held.cuts))
@@ -41,6 +51,9 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
                 inside = {key: cut for key, (cut, left) in leaving.items() if step.stack[-1] in left.stack}
                 for part in value.items if isinstance(value, Tuple) else (value,):
                     for cut in behind_live(flow, part, inside):
+                        is_number = isinstance(cut.event, Operation) and cut.event.name in NUMBERS_OF
+                        if is_number and cut.lost & trained(events):
+                            continue
                         if id(cut.event.site.node) not in seen:
                             seen.add(id(cut.event.site.node))
                             yield cut
@@ -51,7 +64,7 @@ def behind_live(flow: Flow, value: Value, leaving: Mapping[int, Cut]) -> Iterato
     live, maker = flow.hold(value).live, maker_of(value)
     for event in (maker, *ancestors(maker)) if live and maker is not None else ():
         cut = leaving.get(id(event))
-        if cut is not None and not cut.lost & live:
+        if cut is not None and (not cut.lost & live or any_layer(cut.lost - trained(flow.events))):
             yield cut
 
 
@@ -84,9 +97,23 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
             if id(cut.event.site.node) in seen:
                 continue
             lost = untrained(events, cut, step.stack[-1].owner if step.stack else None)
+            if cut.takes_out:  # on purpose, if what was cut off is not even in an optimizer
+                lost = frozenset(origin for origin in lost if is_among(origin, optimized(events)))
+            if not lost and is_drawn_to_go_on(events, cut.event):
+                lost = cut.lost
             if lost and (isinstance(cut.event, Region) or (step.is_in_forward and any_layer(lost))):
                 seen.add(id(cut.event.site.node))
                 yield Cut(cut.event, lost, cut.inside, cut.run), place
+
+
+def is_drawn_to_go_on(events: Sequence[Event], event: Event) -> bool:
+    """Whether a sample of a distribution is for what comes next alone, and no score function needs it."""
+    if not isinstance(event, Operation) or event.name != "sample" or event.layer is None:
+        return False
+    is_smooth = event.layer.name.rpartition(".")[2] in SMOOTH
+    return is_smooth and not any(
+        other.name == "rsample" or other.layer is event.layer for other in operations(events, {"log_prob", "rsample"})
+    )
 
 
 def any_layer(origins: frozenset[object]) -> bool:
@@ -107,7 +134,11 @@ def ends_before(flow: Flow, place: Operation | Call, off: Mapping[int, Region]) 
     for event in queue:
         if id(event) in off:
             yield from (cut for cut in flow.of(event).cuts if isinstance(cut.event, Region))
-        elif isinstance(event, Operation) and is_flat(event) and (live := flow.any_of(event.values).live):
+        elif (
+            isinstance(event, Operation)
+            and (is_flat(event) or event.name == "detach")
+            and (live := flow.any_of(event.values).live)
+        ):
             yield Cut(event, live)
         elif len(seen) < MOST_SEEN and not (isinstance(event, Operation) and (cuts(event) or is_layer(event))):
             for earlier in behind(event):

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from shapelint.dataflow import LINEAR, Flow, cuts
-from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Item, Joined, Loop, Operation, Stored, Written
-from shapelint.index import events_of, once_per_file, operations, places_of
+from shapelint.events import (
+    Branch,
+    Call,
+    Carried,
+    Entered,
+    Event,
+    Grown,
+    Input,
+    Item,
+    Joined,
+    Loop,
+    Operation,
+    Stored,
+    Written,
+)
+from shapelint.index import events_of, once_per_file, operations, places, places_of
 from shapelint.reached import (
     Reached,
     attached_behind,
@@ -112,12 +126,20 @@ def is_used(event: Grown, reached: Reached, events: Sequence[Event], place: int)
     attribute = event.name.rpartition(".")[2]
     if "." in event.name and attribute in reached.attributes:
         return True
+    if event.owner is not None and is_sum(event, events, place):
+        return False
     if event.owner is not None and any(id(maker.site.node) in reached.within for maker in makers(event.value)):
         return True
     if any(id(maker) in reached.pooled for maker in makers(event.value)):
         return True
     before = events[place - 1] if place else None
     return before is not None and before.site.node is event.site.node and id(before) in reached.events
+
+
+def is_sum(event: Grown, events: Sequence[Event], place: int) -> bool:
+    """Whether something grows by `+=`: what is added does not come out of it again as a value of its own."""
+    before = events[max(place - 2, 0) : place]
+    return any(isinstance(e, Operation) and e.name == "add" and e.site.node is event.site.node for e in before)
 
 
 def is_changed(event: Grown, events: Sequence[Event]) -> bool:
@@ -212,12 +234,30 @@ def states(events: Sequence[Event], flow: Flow) -> Iterator[Kept]:
         if event.container is None and event.method not in {"__init__", "setup"}:
             stored.setdefault((id(event.owner.cls), event.attribute), []).append(event)
     written = {event.attribute for event in events_of(events, Written)}
-    for (_, attribute), places in stored.items():
-        if attribute in written or not is_module(places[0].owner):
+    begun = set(begun_once(events)) if stored else set()
+    for (_, attribute), every in stored.items():
+        renewing = [place for place in every if id(place.site.node) not in begun]
+        first = {id(maker) for place in every if place not in renewing for maker in makers(place.value)}
+        if attribute in written or not renewing or not is_module(renewing[0].owner):
             continue
-        feeding = {id(place.site.node): feeds_itself(flow, place) for place in places}
+        feeding = {id(place.site.node): feeds_itself(flow, place, first) for place in renewing}
         if all(maker is not None for maker in feeding.values()):
-            yield Kept(places[0], f"self.{attribute}", "state", feeding[id(places[0].site.node)])
+            yield Kept(renewing[0], f"self.{attribute}", "state", feeding[id(renewing[0].site.node)])
+
+
+def begun_once(events: Sequence[Event]) -> Iterator[int]:
+    """The nodes that fill an attribute that is empty: `if self.state is None: self.state = zeros(...)`."""
+    tests: list[str] = []
+    for place in places(events, (Branch, Stored)):
+        match events[place]:
+            case Branch(way=0, site=site):
+                tests.append(site.text)
+            case Branch(way=None):
+                tests.pop()
+            case Branch():
+                tests[-1] = ""
+            case Stored(attribute=attribute, site=site) if f"self.{attribute} is None" in tests:
+                yield id(site.node)
 
 
 def reported(events: Sequence[Event], flow: Flow, spans: Sequence[Span], backward: Sequence[int]) -> Iterator[Kept]:
@@ -254,10 +294,11 @@ def has_other_stores(events: Sequence[Event], owner: Instance, attribute: str) -
     )
 
 
-def feeds_itself(flow: Flow, stored: Stored) -> Event | None:
-    """What computes the new value of an attribute from the old one, without leaving the graph."""
+def feeds_itself(flow: Flow, stored: Stored, first: Collection[int]) -> Event | None:
+    """What computes the new value of an attribute from the old, or the `first`, one without leaving the graph."""
     for maker in makers(stored.value):
-        if flow.of(maker).live and any(is_attribute(earlier, stored) for earlier in attached_behind(flow, maker)):
+        behind = attached_behind(flow, maker) if flow.of(maker).live else ()
+        if any(is_attribute(earlier, stored) or id(earlier) in first for earlier in behind):
             return maker
     return None
 

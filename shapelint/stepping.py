@@ -289,7 +289,9 @@ def accumulates(track: Tracker, act: Act, grads: Sequence[Grads], owner: Key) ->
     """A step with the gradients of earlier rounds among those it applies."""
     if not all(g.backwards == 2 for g in grads) or not any(g.is_stale for g in grads):
         return
-    others = {key(a.subject) for a in track.kinds("zero")} - {owner}
+    mine, known = track.modules.get(owner), track.modules
+    strangers = {k for k, modules in known.items() if mine and modules and not modules & mine}
+    others = {key(a.subject) for a in track.kinds("zero")} - {owner} - strangers
     if not others and not any(True for _ in track.kinds("cleared")):
         track.report("not zeroed", act)
 

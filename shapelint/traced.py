@@ -109,7 +109,10 @@ def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
         for event in (maker, *ancestors(maker)) if maker is not None else ():
             if isinstance(event, Operation) and (cuts(event) or is_flat(event)):
                 lost = flow.any_of(event.values).live - live
-                if any(root(origin) in dead or (isinstance(origin, tuple) and origin[1] in names) for origin in lost):
+                wanted_parts = (origin for origin in lost if isinstance(origin, tuple))
+                if any(root(origin) in dead for origin in lost) or any(
+                    is_flat(event) or origin[1] in names for origin in wanted_parts
+                ):
                     yield Cut(event, lost)
                     break
 

@@ -167,6 +167,9 @@ class Roles:
     def backward(self, event: Event, loss: Value) -> Act:
         """A backward, "maybe" a scaled one where only some of the paths to it scaled the loss."""
         scaler = self.scaler_of(loss)
+        maker = maker_of(loss)
+        if scaler is None and isinstance(maker, Call) and getattr(maker.callee, "name", "") == "scale":
+            return Act("managed", event, loss)  # by what is not known to be a scaler
         is_joined = scaler is not None and any(self.scaler_of(v) is None for v in _ways(loss))
         return Act("maybe scaled" if is_joined else "backward", event, loss, scaler)
 

@@ -41,6 +41,7 @@ ORDER = (
     {"training"},
     {"stepping", "exhausted"},
     {"optimized"},
+    {"barren"},
     {"config", "source", "suppressions"},
     {"imports", "elsewhere"},
     {"linter", "files", "project"},
@@ -60,7 +61,7 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "training", "stepping", "exhausted", "optimized", "bootstraps",
+    "paths", "rounds", "training", "stepping", "exhausted", "optimized", "bootstraps", "barren",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 
