@@ -31,7 +31,7 @@ class Pair:
     def conflicts(self) -> bool:
         if self.left is None or self.right is None or ONE in (self.left.size, self.right.size):
             return False
-        return never_equal(self.left.size, self.right.size)
+        return never_equal(self.left.size, self.right.size) and not any(map(_is_one_by_chance, (self.left, self.right)))
 
     @property
     def stretches_left(self) -> bool:
@@ -53,6 +53,13 @@ class Pair:
         if right.size == ONE:
             return left
         return right if left.size == ONE else Axis(broadcast_size(left.size, right.size))
+
+
+def _is_one_by_chance(axis: Axis) -> bool:
+    """`x[..., 3:]` of an axis that nobody named may be a single column."""
+    symbols = list(axis.size.symbols())
+    is_rest = len(axis.size.terms) > 1 and all(symbol.origin is Origin.ANONYMOUS for symbol in symbols)
+    return bool(symbols) and is_rest and compare(axis.size, ONE) is Truth.UNDECIDED
 
 
 @record()
