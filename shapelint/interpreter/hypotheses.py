@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 import libcst as cst
 
@@ -22,7 +23,8 @@ from shapelint.interpreter.documents import documented, known_in, shape_of
 from shapelint.interpreter.frame import Frame, Run
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.questions import is_none, questions
-from shapelint.values import NONE, Function, Shape, Tensor, Tuple, Union, Unknown, Value
+from shapelint.scopes import Scope
+from shapelint.values import NONE, Function, Instance, Shape, Tensor, Tuple, Union, Unknown, Value
 
 # Trying out, and taking back.
 
@@ -32,17 +34,19 @@ def attempt(run: Run, function: Function, evaluate: Callable[[], None]) -> None:
     owner = run.instances.get(function.owner) if function.owner is not None else None
     attributes = dict(owner.attributes) if owner is not None else {}
     events, pending, credit, dtypes = len(run.events), len(run.pending), run.credit, dict(run.dtypes)
-    watch, heard = run.watch, list[tuple[Frame, cst.CSTNode, Value]]()
+    watch, heard = run.watch, list[Heard]()
     if watch is not None:
-        run.watch = lambda *binding: heard.append(binding)
+        run.watch = lambda frame, node, value: heard.append((frame, node, value, as_it_is(frame.scope)))
     run.contradicted = False
     with supposing(run, True):
         evaluate()
     run.watch = watch
     if not run.supposed_in or not (run.contradicted or any(map(contradicts, run.events[events:]))):
         if watch is not None:
-            for binding in heard:
-                watch(*binding)
+            for frame, node, value, scope in heard:
+                frame.scope, current = scope, frame.scope
+                watch(frame, node, value)
+                frame.scope = current
         return
     del run.events[events:]
     run.defined -= {id(later.node) for later in run.pending[pending:]}
@@ -53,6 +57,18 @@ def attempt(run: Run, function: Function, evaluate: Callable[[], None]) -> None:
     evaluate()
     if is_inside(run, function):  # the names of the function around it may still hold what was supposed
         run.events[events:] = [event for event in run.events[events:] if not contradicts(event)]
+
+
+Heard: TypeAlias = tuple[Frame, cst.CSTNode, Value, Scope]
+
+
+def as_it_is(scope: Scope) -> Scope:
+    """The names as they are bound now, for who hears of them later."""
+    names = {
+        name: Instance(value.cls, dict(value.attributes)) if isinstance(value, Instance) else value
+        for name, value in scope.names.items()
+    }
+    return Scope(names, scope.parent, scope.is_class, scope.origin)
 
 
 @contextmanager
