@@ -1,8 +1,8 @@
 """A model or a matmul is called on one row at a time, although no round of the loop needs another.
 
 Reports the call in a Python loop or comprehension whose input is one row of a tensor: `model(x[i].unsqueeze(0))`,
-`linear(row)`, `w @ x[i]`, and of a function that multiplies the row by a matrix. Silent where a round uses what an earlier one left (recurrent nets, decoding, power iteration), trains,
-or may end the loop.
+`linear(row)`, `w @ x[i]`, and of a function that multiplies the row by a matrix. Silent where a round uses what an
+earlier one left (recurrent nets, decoding, power iteration), trains, or may end the loop.
 
 Why: each call reads all weights for one matrix-vector product. In one batch they are read once: the same numbers,
 ten times and more as fast.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -315,42 +316,60 @@ def one_of(value: Union, real: Any, name: str, sizes: Sizes) -> None:
 
 
 def contradictions(function: list[Evaluation], call: list[tuple[int, State]], points: list[Point]) -> Iterator[str]:
-    """Where the evaluations of a function contradict one real call of it."""
+    """Where the evaluations of a function contradict one real call of it.
+
+    All whose entry the call fits have to hold; but of those for callers that gave objects one, as objects that are
+    alike at the entry may differ inside.
+    """
+    of_objects: list[list[str]] = []
     for evaluation in function:
-        base: Sizes = {}
+        sizes: Sizes = {}
         entry, names = call[0]
         try:
-            fits(evaluation.states[entry][0], names, base)
+            fits(evaluation.states[entry][0], names, sizes)
         except (Contradiction, KeyError):
             continue  # evaluated for other arguments
-        levels: list[tuple[int, Sizes]] = [(0, base)]
-        for number, state in call[1:]:
-            point = points[number]
-            while len(levels) - 1 > len(point.loops) or any(
-                loop != inner for (loop, _), inner in zip(levels[1:], point.loops)
-            ):
-                levels.pop()
-            if point.starts_round and len(levels) - 1 == len(point.loops):
-                levels.pop()
-            while len(levels) - 1 < len(point.loops):
-                levels.append((point.loops[len(levels) - 1], dict(levels[-1][1])))
-            inferred = evaluation.states.get(number)
-            if inferred is None:
-                if not evaluation.frame.is_call:
-                    yield f"after {point.text!r}: never reached by inference"
+        found = list(in_evaluation(evaluation, sizes, call, points))
+        if evaluation.frame.is_call and any(isinstance(v, Instance) for v in evaluation.states[entry][0].values()):
+            of_objects.append(found)
+        else:
+            yield from found
+    if all(of_objects):
+        yield from chain.from_iterable(of_objects)
+
+
+def in_evaluation(
+    evaluation: Evaluation, base: Sizes, call: list[tuple[int, State]], points: list[Point]
+) -> Iterator[str]:
+    """Where an evaluation contradicts a real call, up to the first place. `base` are the sizes at the entry."""
+    levels: list[tuple[int, Sizes]] = [(0, base)]
+    for number, state in call[1:]:
+        point = points[number]
+        while len(levels) - 1 > len(point.loops) or any(
+            loop != inner for (loop, _), inner in zip(levels[1:], point.loops)
+        ):
+            levels.pop()
+        if point.starts_round and len(levels) - 1 == len(point.loops):
+            levels.pop()
+        while len(levels) - 1 < len(point.loops):
+            levels.append((point.loops[len(levels) - 1], dict(levels[-1][1])))
+        inferred = evaluation.states.get(number)
+        if inferred is None:
+            if not evaluation.frame.is_call:
+                yield f"after {point.text!r}: never reached by inference"
+            return
+        reasons = []
+        for candidate in inferred:
+            sizes = dict(levels[-1][1])
+            try:
+                fits(candidate, state, sizes)
+                levels[-1] = levels[-1][0], sizes
                 break
-            reasons = []
-            for candidate in inferred:
-                sizes = dict(levels[-1][1])
-                try:
-                    fits(candidate, state, sizes)
-                    levels[-1] = levels[-1][0], sizes
-                    break
-                except Contradiction as error:
-                    reasons.append(str(error))
-            else:
-                yield f"after {point.text!r}: {'; '.join(dict.fromkeys(reasons))}"
-                break
+            except Contradiction as error:
+                reasons.append(str(error))
+        else:
+            yield f"after {point.text!r}: {'; '.join(dict.fromkeys(reasons))}"
+            return
 
 
 @dataclass(eq=False, repr=False)

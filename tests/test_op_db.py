@@ -27,7 +27,21 @@ from shapelint.ops import call_layer, infer_call
 from shapelint.ops.op import ShapeError
 from shapelint.ops.results import ATTACHED
 from shapelint.testing import Symbols, dtype_name, lift, number
-from shapelint.values import UNKNOWN, Const, Float, GraphState, Int, Layer, Many, Tensor, Tuple, Unknown, Value
+from shapelint.values import (
+    TRUE,
+    UNKNOWN,
+    Const,
+    Float,
+    GraphState,
+    Int,
+    Layer,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+)
 
 ALL = os.environ.get("SHAPELINT_ALL_SAMPLES") == "1"
 CHOSEN = slice(0, None) if ALL else slice(0, 32, 8)  # generators stop there
@@ -50,6 +64,9 @@ def verdict(real: Any, value: Value, symbolic: bool = False) -> str:
     match real, value:
         case _, Unknown() | Many():
             return OPEN
+        case _, Union(options=options):  # one of these
+            found = [verdict(real, option, symbolic) for option in options]
+            return OPEN if {RIGHT, OPEN}.intersection(found) else found[0]
         case torch.Tensor(), Tensor():
             return worst((shape_verdict(real, value, symbolic), dtype_verdict(real, value)))
         case tuple() | list(), Tuple(items=items) if len(items) == len(real):
@@ -332,6 +349,7 @@ def test_modules_as_torch() -> None:
         ((torch.ones(2),), lift((torch.ones(2), torch.ones(2)))),
         (torch.ones(2), Int(as_dim(2))),
         (2, Int(as_dim(3))),
+        (2, Union((Int(as_dim(3)), TRUE))),
     ],
 )
 def test_what_is_wrong_is_found(real: Any, value: Value) -> None:
