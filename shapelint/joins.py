@@ -220,7 +220,7 @@ def resolve(value: Value, facts: Mapping[Symbol, Dim], shapes: Mapping[Run, Shap
             return value if known is shape else replace(value, shape=known)
         case Unknown(made_by=made_by) if shapes and is_met(made_by) and (run := Run("", made_by)) in shapes:
             return resolve(Tensor(Shape((), run), value.dtype, None, value.graph, made_by), facts, shapes)
-        case Int(dim=dim) | Unknown(dim=Dim() as dim):
+        case Int(dim=dim) | Unknown(dim=Dim() as dim) if facts:
             better = substitute(dim, facts)
             return value if better == dim else replace(value, dim=better)
         case Tuple(items=items):
@@ -228,7 +228,7 @@ def resolve(value: Value, facts: Mapping[Symbol, Dim], shapes: Mapping[Run, Shap
             return value if all(x is y for x, y in zip(items, known_items)) else replace(value, items=known_items)
         case Many(item=item):
             known_item = resolve(item, facts, shapes)
-            length = substitute(value.length, facts) if value.length is not None else None
+            length = substitute(value.length, facts) if value.length is not None and facts else value.length
             return (
                 value
                 if known_item is item and length == value.length
@@ -247,7 +247,9 @@ def filled(shape: Shape, shapes: Mapping[Run, Shape]) -> Shape:
 
 
 def resolve_shape(shape: Shape, facts: Mapping[Symbol, Dim]) -> Shape:
-    if not any(s in facts or s.derivation for axis in shape.axes for part in axis.parts for s in part.symbols()):
+    if not facts or not any(
+        s in facts or s.derivation for axis in shape.axes for part in axis.parts for s in part.symbols()
+    ):
         return shape
 
     def known(axis: Axis) -> Axis:

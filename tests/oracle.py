@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -30,6 +29,7 @@ from shapelint.values import (
     Float,
     Instance,
     Int,
+    Layer,
     Many,
     Tensor,
     Tuple,
@@ -86,9 +86,19 @@ def described(value: Any, depth: int = 3) -> Any:
             return {key: described(item, depth - 1) for key, item in value.items() if isinstance(key, str | int)}
     if depth == 3 and hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
         held = {**vars(value), **vars(value).get("_parameters", {}), **vars(value).get("_buffers", {})}
-        classes = tuple(cls.__name__ for cls in type(value).__mro__)
-        return Thing(classes, {name: described(item, 1) for name, item in held.items() if not name.startswith("__")})
+        attributes = {name: described(item, 1) for name, item in held.items() if not name.startswith("__")}
+        return Thing(classes_of(value), attributes | parts_of(value))
     return OPAQUE
+
+
+def parts_of(value: Any, depth: int = 2) -> dict[str, Thing]:
+    """The modules that a module consists of, without anything that may change later: their classes."""
+    inner = vars(value).get("_modules", {}) if depth else {}
+    return {name: Thing(classes_of(part), parts_of(part, depth - 1)) for name, part in inner.items()}
+
+
+def classes_of(value: Any) -> tuple[str, ...]:
+    return tuple(cls.__name__ for cls in type(value).__mro__)
 
 
 @dataclass(eq=False, repr=False)
@@ -227,6 +237,8 @@ def claims(value: Value, real: Any, name: str) -> Iterator[tuple[Dim, int, str]]
                     yield from claims(item, real[key], f"{name}[{key!r}]")
         case Instance(cls=cls), Thing(classes=classes) if cls.name not in (classes if name == "self" else classes[:1]):
             raise Contradiction(f"{name} is of class {cls.name} by inference, but {classes[0]}")
+        case Layer(name=known), Thing(classes=classes) if known.rpartition(".")[2] not in classes:
+            raise Contradiction(f"{name} is of class {known} by inference, but {classes[0]}")
         case Instance(attributes=attributes), Thing(attributes=actual):
             for key, item in attributes.items():
                 if key in actual:
@@ -316,12 +328,7 @@ def one_of(value: Union, real: Any, name: str, sizes: Sizes) -> None:
 
 
 def contradictions(function: list[Evaluation], call: list[tuple[int, State]], points: list[Point]) -> Iterator[str]:
-    """Where the evaluations of a function contradict one real call of it.
-
-    All whose entry the call fits have to hold; but of those for callers that gave objects one, as objects that are
-    alike at the entry may differ inside.
-    """
-    of_objects: list[list[str]] = []
+    """Where the evaluations of a function contradict one real call of it."""
     for evaluation in function:
         sizes: Sizes = {}
         entry, names = call[0]
@@ -329,13 +336,7 @@ def contradictions(function: list[Evaluation], call: list[tuple[int, State]], po
             fits(evaluation.states[entry][0], names, sizes)
         except (Contradiction, KeyError):
             continue  # evaluated for other arguments
-        found = list(in_evaluation(evaluation, sizes, call, points))
-        if evaluation.frame.is_call and any(isinstance(v, Instance) for v in evaluation.states[entry][0].values()):
-            of_objects.append(found)
-        else:
-            yield from found
-    if all(of_objects):
-        yield from chain.from_iterable(of_objects)
+        yield from in_evaluation(evaluation, sizes, call, points)
 
 
 def in_evaluation(

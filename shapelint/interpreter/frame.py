@@ -21,9 +21,9 @@ from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
 # What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.
-CALL_COST = 3
+CALL_COST = 5
 FIRST_CREDIT = 40 * CALL_COST
-ENTRY_CREDIT = 200 * CALL_COST  # for what a program does when it is started: `main()` at the top level, once
+ENTRY_CREDIT = 150 * CALL_COST  # for what a program does when it is started: `main()` at the top level, once
 
 
 # Called with the frame, the target of a binding (a name, an attribute or a parameter) and what it is bound to; and
