@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from os.path import abspath, isdir
+from typing import Any
 
+from shapelint import source
 from shapelint.bindings import knowledge
 from shapelint.config import Config
-from shapelint.events import Call, Event, Kind, Operation
-from shapelint.finding import Failure
+from shapelint.events import Call, Event, Kind, Operation, Site
+from shapelint.finding import Failure, Location
 from shapelint.values import Layer, Library, Method, Tensor, Tuple, Union, Unknown, Value, tensors_in
 
 ARRAYS = ("torch.", "numpy.", "jax.", "einops.", "optax.", "flax.")
+MOST_TREES = 400  # trees whose results wait for their places
 RANK, SIZES = 2, 3  # levels of `knowledge`
 # What these give is no tensor, or the same object again.
 NO_TENSORS = frozenset({Kind.AUTOGRAD})
@@ -45,9 +49,6 @@ class _Result:
 
 def measure(paths: Sequence[str], config: Config) -> tuple[list[Tally], list[Failure]]:
     """One tally for each path, and the files that could not be read. Raises NoSuchPath."""
-    from os.path import isdir
-
-    from shapelint import source
     from shapelint.files import find_files
     from shapelint.interpreter import interpret
     from shapelint.project import Project
@@ -55,37 +56,66 @@ def measure(paths: Sequence[str], config: Config) -> tuple[list[Tally], list[Fai
     project = Project([path for path in paths if isdir(path)])
     tallies, failures = [], []
     for path in paths:
-        total = Tally(path)
-        for filename in find_files([path], config):
+        filenames = find_files([path], config)
+        results = _Results(frozenset(map(abspath, filenames)))
+        for filename in filenames:
             try:
                 text = project.text(filename)
                 if project.reaches_tensors(filename, text):
                     with source.paused_gc():
-                        module = project.tree(filename, text)
-                        total.add(tally(interpret(module, filename, project), module))
+                        results.add(interpret(project.tree(filename, text), filename, project))
             except source.Unreadable as error:
                 failures.append(Failure(filename, error.message, error.location))
             except OSError as error:
                 failures.append(Failure(filename, f"cannot be read: {error.strerror or error}"))
             except RecursionError:
                 failures.append(Failure(filename, "too deeply nested to be analysed"))
-        tallies.append(total)
+        tallies.append(results.tally(path))
     return tallies, failures
 
 
-def tally(events: Iterable[Event], module: object) -> Tally:
-    """The counts of one file's events."""
-    best: dict[int, _Result] = {}
-    for event in events:
-        if isinstance(event, Operation | Call) and event.site.module is module:
+@dataclass(slots=True)
+class _Results:
+    """What is known at each place of some files, whichever file's evaluation found it out."""
+
+    filenames: frozenset[str]
+    settled: dict[tuple[str, Location, Location], _Result] = field(default_factory=dict)
+    open: dict[int, tuple[Site, dict[int, tuple[Any, _Result]]]] = field(default_factory=dict)  # by tree, by node
+
+    def add(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if not isinstance(event, Operation | Call):
+                continue
             found = of_operation(event) if isinstance(event, Operation) else of_call(event)
             if found is not None:
-                known = best.get(id(event.site.node))
-                if known is None or found.level > known.level or (known.loser is None and found.level == known.level):
-                    best[id(event.site.node)] = found
-    levels = [result.level for result in best.values()]
-    lost = Counter(result.loser for result in best.values() if result.loser is not None)
-    return Tally("", len(levels), sum(n >= RANK for n in levels), sum(n >= SIZES for n in levels), lost)
+                site = event.site
+                _, of_tree = self.open.setdefault(id(site.module), (site, {}))
+                _, known = of_tree.get(id(site.node), (None, None))
+                of_tree[id(site.node)] = site.node, found if known is None else better(known, found)
+        if len(self.open) > MOST_TREES:
+            self.settle()
+
+    def settle(self) -> None:
+        """Tells the nodes of trees by their places: a tree that was let go is made anew when it is needed again."""
+        for site, of_tree in self.open.values():
+            filename = abspath(site.filename)
+            if filename in self.filenames:
+                places = source.places(site.module, [node for node, _ in of_tree.values()])
+                for node, found in of_tree.values():
+                    place = filename, *places[id(node)]
+                    self.settled[place] = better(self.settled.get(place, found), found)
+        self.open.clear()
+
+    def tally(self, path: str) -> Tally:
+        self.settle()
+        levels = [result.level for result in self.settled.values()]
+        lost = Counter(result.loser for result in self.settled.values() if result.loser is not None)
+        return Tally(path, len(levels), sum(n >= RANK for n in levels), sum(n >= SIZES for n in levels), lost)
+
+
+def better(known: _Result, found: _Result) -> _Result:
+    """The one that knows more; of equals, the one that says who is to blame."""
+    return max(known, found, key=lambda result: (result.level, result.loser is not None))
 
 
 def of_operation(event: Operation) -> _Result | None:

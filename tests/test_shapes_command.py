@@ -106,6 +106,15 @@ def test_a_result_counts_once_at_its_best(tmp_path: Path, capsys: pytest.Capture
     assert document["total"] == {"results": 3, "rank_known": 3, "sizes_known": 3}
 
 
+def test_what_a_call_from_another_file_makes_known_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "helper.py").write_text("import torch\ndef f(x):\n    return torch.relu(x)\n")
+    (tmp_path / "main.py").write_text("import torch\nfrom helper import f\nf(torch.zeros(2))\n")
+    together = json.loads(shown(capsys, "--coverage", "--isolated", str(tmp_path), "--output-format", "json"))
+    assert together["total"] == {"results": 2, "rank_known": 2, "sizes_known": 2}
+    alone = json.loads(shown(capsys, "--coverage", "--isolated", str(tmp_path / "helper.py"), "--output-format", "json"))
+    assert alone["total"] == {"results": 1, "rank_known": 0, "sizes_known": 0}
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
