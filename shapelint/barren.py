@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
 from shapelint.gradients import dead_terms
-from shapelint.index import once_per_file
+from shapelint.index import once_per_file, places
 from shapelint.onward import behind, is_made
 from shapelint.optimized import built
 from shapelint.record import record
@@ -74,12 +74,11 @@ def may_reach(flow: Flow, term: Value, held: frozenset[object]) -> bool:
 
 def applied(events: Sequence[Event]) -> Iterator[tuple[Operation, list[Event]]]:
     """What is back-propagated, with what built the optimizers that are stepped after it in the same function."""
-    every = steps(events)
-    for index, step in enumerate(every):
-        if isinstance(step.event, Operation) and step.event.name == "backward":
-            found = list(stepped_after(every, index))
-            if found and None not in found:
-                yield step.event, [event for event in found if event is not None]
+    for index in places(events, {"backward"}):
+        event = events[index]
+        found = list(stepped_after(steps(events), index))
+        if isinstance(event, Operation) and found and None not in found:
+            yield event, [event for event in found if event is not None]
 
 
 def stepped_after(every: Sequence[Step], index: int) -> Iterator[Event | None]:

@@ -102,6 +102,8 @@ class Hold:
     cuts: tuple[Cut, ...] = ()
 
     def __or__(self, other: Hold) -> Hold:
+        if other is LOOSE or self is LOOSE:
+            return self if other is LOOSE else other
         live = self.live | other.live
         return Hold(live, () if live else tuple(dict.fromkeys(self.cuts + other.cuts)))
 

@@ -18,7 +18,7 @@ from shapelint.index import once_per_file, operations, places
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
-from shapelint.registration import is_module, is_parameter, steps, steps_of
+from shapelint.registration import is_module, is_parameter, steps_of
 from shapelint.switched import handled, is_among, optimized, source_of
 from shapelint.values import NONE, TRUE, Layer, Method, Tuple, Union, Value, maker_of, options
 
@@ -180,7 +180,7 @@ def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:
     """Rebuilt tensors that are a dead term of a loss, or all of what a module's own method returns as one."""
     found = {id(dead.cut.event.site.node): dead.cut for dead in dead_terms(events) if dead.cut.rebuilds}
     flow = flow_of(events)
-    for step in steps(events):
+    for step in steps_of(events, Returned):
         match step.event:
             case Returned(value=value) if step.stack and is_module(step.stack[-1].owner) and is_scalar(flow, value):
                 for cut in flow.hold(value).cuts:

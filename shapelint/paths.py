@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 from shapelint.events import Branch, Call, Ends, Entered, Event, Left, Loop, Site
@@ -45,13 +46,19 @@ class Body:
     call: Call | None = None  # which calls it; None where it is evaluated on its own
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Fork:
     """Paths part at a test (at none in try and match): the nodes along each way."""
 
     site: Site
     may_change: bool
     ways: list[list[Node]] = field(default_factory=list)
+
+    @cached_property
+    def test(self) -> Test:
+        """What is tested, and whether it holds along the first way."""
+        text, holds = supposed(self.site.text)
+        return (f"({text})" if text and self.may_change else text), holds  # LASTING matches it no more
 
 
 @dataclass(slots=True, eq=False)
@@ -236,8 +243,7 @@ class Walk:
         return exits
 
     def part(self, fork: Fork, exits: Exits, where: Where, depth: int) -> None:
-        text, holds = supposed(fork.site.text)
-        text = f"({text})" if text and fork.may_change else text  # LASTING matches it no more
+        text, holds = fork.test
         ends: list[States] = []
         for way, nodes in enumerate(fork.ways):
             entering = exits.end if not text else suppose(exits.end, (text, holds is (way == 0)))

@@ -52,21 +52,27 @@ class Step(NamedTuple):
 
 
 @once_per_file
-def steps(events: Sequence[Event]) -> Iterator[Step]:
+def stacks(events: Sequence[Event]) -> Iterator[tuple[Entered, ...]]:
+    """For each event the evaluations around it."""
     stack: tuple[Entered, ...] = ()
     for event in events:
         if type(event) is Entered:
             stack = (*stack, event)
         elif type(event) is Left:
             stack = stack[:-1]
-        yield Step(event, stack)
+        yield stack
+
+
+@once_per_file
+def steps(events: Sequence[Event]) -> Iterator[Step]:
+    return map(Step, events, stacks(events))
 
 
 def steps_of(events: Sequence[Event], *wanted: str | Kind | type[object]) -> Iterator[Step]:
     """The steps of operations of these canonical names or kinds, and of other events of these types."""
-    every = steps(events)
+    around = stacks(events)
     for place in places(events, wanted):
-        yield every[place]
+        yield Step(events[place], around[place])
 
 
 def is_module(value: Value | None) -> bool:

@@ -70,8 +70,9 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     regions = (frame.regions, frame.autocast, run.supposing)
     signature: tuple[object, ...] = (id(function), arguments.args, keywords, regions, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
-    if signature in run.memo and not run.is_exact:
-        known, made_from, changed, after, taught, _ = run.memo[signature]
+    remembered = None if run.is_exact else run.memo.get(signature)
+    if remembered is not None:
+        known, made_from, changed, after, taught, _ = remembered
         forget(frame, function, arguments, changed)
         states.leave(frame, places, before, after, node)
         learning.adopt(frame, taught)

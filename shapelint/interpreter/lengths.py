@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,10 +20,11 @@ APPENDING = frozenset({"append", "appendleft", "insert"})
 def filled(frame: Frame, loop: cst.For | cst.While, before: Mapping[str, Value], count: Dim | None) -> None:
     """Lists that get one item in each round have one length after the loop: `count` more than before it, if known."""
     for name, ends in lists_of(loop).items() if frame.alive else ():
-        start, after = before.get(name), frame.scope.names.get(name)
-        if isinstance(start, Tuple) and type(after) is Many and after.kind == start.kind and after.length is None:
-            rounds = anonymous((frame.place(loop), ends)) if count is None or has_exits(loop) else count
-            frame.scope.names[name] = replace(after, length=rounds + as_dim(len(start.items)))
+        match before.get(name), frame.scope.names.get(name):
+            case Tuple(items=items, kind=kind), Many(length=None) as after if after.kind == kind:
+                if names_in(loop.body)[name] == 1:  # nothing else in the loop has to do with it
+                    rounds = anonymous((frame.place(loop), ends)) if count is None or has_exits(loop) else count
+                    frame.scope.names[name] = replace(after, length=rounds + as_dim(len(items)))
 
 
 @lru_cache(maxsize=256)
@@ -37,10 +38,7 @@ def lists_of(loop: cst.For | cst.While) -> Mapping[str, int]:
             found[name] = ends
         elif may_end(statement):
             ends += 1
-    if not found:
-        return {}
-    mentioned = Counter(names_in(loop.body))
-    return {name: ends for name, ends in found.items() if mentioned[name] == 1}
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -63,11 +61,15 @@ def appended(statement: cst.CSTNode) -> str | None:
     return None
 
 
-def names_in(node: cst.CSTNode) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def names_in(node: cst.CSTNode) -> Mapping[str, int]:
+    """How often each name stands in a piece of code."""
+    found: Counter[str] = Counter()
     stack = [node]
     while stack:
         current = stack.pop()
         if type(current) is cst.Name:
-            yield current.value
+            found[current.value] += 1
         else:
             stack.extend(current.children)
+    return found
