@@ -46,12 +46,12 @@ def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | 
             frame.run.watch(frame, target, value)
         return
     match target:
+        case cst.Attribute():
+            set_attribute(frame, target, value, node or target)
         case cst.Tuple(elements=elements) | cst.List(elements=elements):
             unpack(frame, elements, value, node or target)
         case cst.StarredElement(value=inner):
             assign(frame, inner, value, node)
-        case cst.Attribute():
-            set_attribute(frame, target, value, node or target)
         case cst.Subscript():
             set_item(frame, target, value, node or target)
 

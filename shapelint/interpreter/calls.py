@@ -80,10 +80,8 @@ def call(frame: Frame, node: cst.Call) -> Value:
 
 def has_become_known(frame: Frame, receiver: Value, node: cst.BaseExpression) -> bool:
     """`x.view(x.shape[0], -1)`, `x[0].view(x.shape[2], -1)`: only the arguments tell that x is an array."""
-    match node:
-        case cst.Attribute(value=cst.Name(value=name) | cst.Subscript(value=cst.Name(value=name))) if isinstance(
-            receiver, Unknown
-        ):
+    match receiver, node:
+        case Unknown(), cst.Attribute(value=cst.Name(value=name) | cst.Subscript(value=cst.Name(value=name))):
             return isinstance(frame.scope.names.get(name), Tensor)
     return False
 

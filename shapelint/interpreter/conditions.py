@@ -27,6 +27,9 @@ ARRAY_CLASSES = {"torch.Tensor": "torch", "numpy.ndarray": "numpy", "jax.Array":
 
 def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
     """Refine the state to the path on which `test` is `truth`; a path that cannot be is dead."""
+    if type(test) is cst.Name:  # first what is most frequent: isinstance is slow on libcst's nodes
+        present(frame, test, truth)
+        return
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
             assume(frame, inner, not truth)
@@ -40,8 +43,6 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
             of_class(frame, subject, kind, truth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="is_tensor")), args=(cst.Arg(value=subject),)):
             of_class(frame, subject, None, truth)
-        case cst.Name():
-            present(frame, test, truth)
 
 
 def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.BaseExpression, truth: bool) -> None:

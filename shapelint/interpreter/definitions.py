@@ -141,8 +141,8 @@ def annotations_of(frame: Frame, node: cst.FunctionDef) -> Iterator[Annotation]:
 def variables(frame: Frame, node: cst.FunctionDef | cst.ClassDef, place: str) -> Iterator[Annotation]:
     """What is annotated right in a body: fields of a class, variables of a function."""
     for statement in node.body.body:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
-            if isinstance(part, cst.AnnAssign):
+        for part in statement.body if type(statement) is cst.SimpleStatementLine else ():
+            if type(part) is cst.AnnAssign:
                 yield from annotations_in(frame, subscripts.short_name(part.target), part.annotation.annotation, place)
 
 

@@ -294,7 +294,7 @@ def attempt(inner: Frame, function: Function, begun: again.Start, at_call: bool)
         for param in all_parameters(function.node):
             watch(inner, param, inner.scope.names[param.name.value])
     try:
-        if isinstance(function.node, cst.Lambda):
+        if type(function.node) is cst.Lambda:
             result = expressions.evaluate(inner, function.node.body)
         else:
             contracts.declare_return(inner, function)

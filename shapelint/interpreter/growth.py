@@ -14,6 +14,7 @@ from shapelint.scopes import Path
 from shapelint.values import UNKNOWN, Dict, Instance, Tensor, Tuple, Union, Unknown, Value
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
+BINDING = frozenset({cst.For, cst.Assign, cst.AnnAssign, cst.Del, cst.Expr, cst.With})
 RECORDS = (Tensor, Unknown, Tuple, Dict, Union)
 
 
@@ -91,15 +92,19 @@ def begins(frame: Frame, loop: cst.CSTNode, name: str) -> bool:
 
 def may_change(frame: Frame, test: cst.CSTNode) -> bool:
     """Whether a loop around binds the name or the attribute that a test asks for: `if is_last:`."""
+    if not frame.loops:
+        return False
     while isinstance(test, cst.UnaryOperation | cst.Comparison):
         test = test.expression if isinstance(test, cst.UnaryOperation) else test.left
-    name, _ = accumulator(frame, test) if frame.loops else ("", None)
+    name, _ = accumulator(frame, test)
     return bool(name) and any(begins(frame, loop, name) for loop in frame.loops)
 
 
 def begun(loop: cst.CSTNode) -> Iterator[str]:
     """The names and attributes that a loop binds, empties or deletes somewhere in its body."""
     for statement in statements(loop):
+        if type(statement) not in BINDING:
+            continue
         match statement:
             case cst.For(target=target):
                 yield from bound(target)

@@ -48,7 +48,7 @@ def has_exits(loop: cst.For | cst.While) -> bool:
 
 def may_end(statement: cst.CSTNode) -> bool:
     """Whether what follows in this round may be left out."""
-    return any(isinstance(inner, cst.Break | cst.Continue) for inner in statements(statement))
+    return any(type(inner) in {cst.Break, cst.Continue} for inner in statements(statement))
 
 
 def appended(statement: cst.CSTNode) -> str | None:

@@ -128,6 +128,8 @@ def changes(node: cst.CSTNode) -> Iterator[str]:
 def stored(target: cst.CSTNode) -> Iterator[str]:
     """`self.x`, `self.x[i]`, and those among the elements of a tuple."""
     match target:
+        case cst.Name():
+            pass
         case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
             yield name
         case cst.Subscript(value=inner):

@@ -50,10 +50,10 @@ def index_value(frame: Frame, node: cst.Subscript) -> Value:
     parts = []
     for element in node.slice:
         inner = element.slice
-        parts.append(expressions.evaluate(frame, inner.value if isinstance(inner, cst.Index) else inner))
-        if isinstance(inner, cst.Index) and inner.star:
+        parts.append(expressions.evaluate(frame, inner.value if type(inner) is cst.Index else inner))
+        if type(inner) is cst.Index and inner.star:
             return UNKNOWN  # x[*index]
-    is_tuple = len(node.slice) > 1 or isinstance(node.slice[0].comma, cst.Comma)
+    is_tuple = len(node.slice) > 1 or type(node.slice[0].comma) is cst.Comma
     return Tuple(tuple(parts)) if is_tuple else parts[0]
 
 
