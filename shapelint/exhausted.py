@@ -9,7 +9,8 @@ from shapelint.events import Call, Event, Input, Operation, Site
 from shapelint.index import events_of, operations
 from shapelint.paths import Act, Body, Overrun, State, States, Test, Walk, Where, nodes_in, outline
 from shapelint.record import record
-from shapelint.training import CLIPS, GIVING, key
+from shapelint.switched import GIVING
+from shapelint.training import CLIPS, key
 from shapelint.values import Dict, Library, Many, Method, Tuple, Unknown, Value, maker_of
 
 LAZY = frozenset({"builtins.filter", "builtins.map", "builtins.iter", "itertools.chain"})
@@ -110,7 +111,7 @@ class Uses:
 def used_up(events: Sequence[Event]) -> Iterator[Lost]:
     """Uses of an iterator over parameters that an earlier one has left nothing of."""
     candidates: list[Event] = [*operations(events, {"optimizer"}), *events_of(events, Call)]
-    if not any(act.kind == "used" for act in map(iterator_act, candidates) if act is not None):
+    if not any(act.kind == "used" and not _is_fresh(act) for act in map(iterator_act, candidates) if act is not None):
         return
     file = outline(events, iterator_act)
     uses = Uses()
@@ -126,6 +127,13 @@ def used_up(events: Sequence[Event]) -> Iterator[Lost]:
                 keys = [end.keys for end in ends if isinstance(end, Spent)]
                 spent |= keys[0].intersection(*keys) if keys else frozenset()
     yield from uses.found.values()
+
+
+def _is_fresh(act: Act) -> bool:
+    """`SGD(model.parameters())`: each optimizer gets an iterator of its own."""
+    maker = maker_of(act.subject)
+    sites = act.event.sites if isinstance(act.event, Operation) else {}
+    return maker is not None and "params" in sites and sites["params"].node is maker.site.node
 
 
 def _is_initialiser(body: Body) -> bool:
