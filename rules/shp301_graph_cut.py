@@ -4,8 +4,7 @@ Reports `.detach()`, `.data`, `.numpy()`, `.item()`, `.tolist()`, `float()`, `in
 additive term of a loss passes through them while other terms are attached. Targets, weights and advantages beside
 an attached factor, straight-through estimators and values for the log are left alone.
 
-Why: the loss still falls, since its other terms train, and the value that is printed looks right. Only the
-gradient of this term is missing.
+Why: the loss still falls, since its other terms train, and its value looks right. Only this gradient is missing.
 
 Bad:
     import torch.nn.functional as F
@@ -31,12 +30,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.barren import Barren, barren_terms
+from shapelint.bootstraps import reversed_targets
 from shapelint.dataflow import Cut
 from shapelint.events import Event
 from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
 from shapelint.onward import left_in_forward, onward, recorded_by_hooks
 from shapelint.rule import Clue, Report
-from shapelint.traced import concretised, without_gradient
+from shapelint.traced import concretised, names_of, without_gradient
 
 AT_CALLS = True
 MEANING = {
@@ -50,8 +50,9 @@ MEANING = {
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for dead in dead_terms(events):
         if dead.cut.takes_out:
-            source = trained_by(dead.cut)
-            computed = (Clue("computed here", source.site),) if source is not None else ()
+            computed = tuple(
+                Clue("computed here", event.site) for event in (trained_by(dead.cut),) if event is not None
+            )
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
     for cut, place in onward(events):
         if cut.takes_out:
@@ -85,6 +86,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"jax.grad asks for the gradient of {names_of(cut)}, and it is zero: all of it goes through "
                 f"{cut.event.site.text}. Stop the gradient of what is to stay constant instead",
             )
+    for cut in reversed_targets(events):
+        yield Report(
+            cut.event,
+            f"{cut.event.site.text} stops the gradient of the prediction, and the target beside it stays attached: the "
+            "loss moves the target instead. Stop the gradient of the target",
+        )
     for event in concretised(events):
         yield Report(
             event,
@@ -94,24 +101,19 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 
 
 def barren_message(barren: Barren) -> str:
-    cut = barren.cut.event
-    reason = MEANING.get(cut.name, f"{cut.name}() gives a Python number")
     return (
-        f"This term of the loss trains nothing that its optimizer holds: {reason}, so {words_for(barren.cut)} gets no "
-        "gradient from it"
+        f"This term of the loss trains nothing that its optimizer holds: {reason(barren.cut)}, so "
+        f"{words_for(barren.cut)} gets no gradient from it"
     )
 
 
-def names_of(cut: Cut) -> str:
-    """The arguments, or the parts of them, that have no gradient."""
-    names = sorted(str(origin[1] if isinstance(origin, tuple) else getattr(origin, "name", "")) for origin in cut.lost)
-    return ", ".join(name.strip("'") for name in names if name) or "an argument"
+def reason(cut: Cut) -> str:
+    name = getattr(cut.event, "name", "")
+    return MEANING.get(name, f"{name}() gives a Python number")
 
 
 def message(dead: DeadTerm) -> str:
-    cut = dead.cut.event
-    reason = MEANING.get(cut.name, f"{cut.name}() gives a Python number")
     return (
-        f"This term of the loss trains nothing: {reason}, so {words_for(dead.cut)} gets no gradient from it. "
+        f"This term of the loss trains nothing: {reason(dead.cut)}, so {words_for(dead.cut)} gets no gradient from it. "
         "Add the attached tensor"
     )

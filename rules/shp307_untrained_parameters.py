@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
+from shapelint.leaves import leaves_lost
 from shapelint.optimized import lost, may_be_zeroed
 from shapelint.rule import Clue, Report
 from shapelint.stepping import hazards
@@ -41,6 +42,10 @@ MESSAGES = {
     "not zeroed": (
         "The gradients are never zeroed between two steps: backward() adds to them, so each {step} applies the sum of "
         "all gradients so far. Call zero_grad() before backward()"
+    ),
+    "left over": (
+        "Gradients of an earlier step are among those that {step} applies: on one way to it nothing zeroes them. "
+        "Call zero_grad() before the first backward() that it applies"
     ),
     "wiped": (
         "{here} deletes the gradients between backward() and {step}: the step applies nothing. "
@@ -68,16 +73,20 @@ LOST = {
         "The loss is computed by this new model, but the optimizer holds the parameters of the one before: "
         "nothing is trained. Build the optimizer after this line"
     ),
+    "twice": (
+        "`{name}` is given to the optimizer twice, and nothing is gained by it: where another module was meant in its "
+        "place, that one is not trained"
+    ),
     "missing": "The loss runs through {name}, whose parameters are not among those given here: it is never trained",
 }
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for found in lost(events):
+    for found in (*lost(events), *leaves_lost(events)):
         clues = (Clue("taken here", found.cause),) if found.cause is not None else ()
         yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
     for hazard in hazards(events):
-        if hazard.kind == "not zeroed" and may_be_zeroed(events):
+        if hazard.kind in {"not zeroed", "left over"} and may_be_zeroed(events):
             continue
         if hazard.kind in MESSAGES:
             step = f"`{hazard.act.site.text}`"

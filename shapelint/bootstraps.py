@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import Flow
+from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.events import Call, Entered, Event, Input, Item, Joined, Kind, Operation
 from shapelint.index import events_of, operations
 from shapelint.reached import OF_MODULES, attached_behind
@@ -83,7 +83,7 @@ def has_sum(event: Operation) -> bool:
 
 
 def flows(events: Sequence[Event]) -> Iterator[tuple[Flow, frozenset[object] | None]]:
-    """The data flow of modules; and that of the arguments by which jax differentiates, with these."""
+    """The data flow of modules, and that of the arguments by which jax differentiates."""
     modules = frozenset(
         source_of(call.callee.receiver)
         for call in events_of(events, Call)
@@ -97,6 +97,11 @@ def flows(events: Sequence[Event]) -> Iterator[tuple[Flow, frozenset[object] | N
         return isinstance(call.callee, Method) and not is_among(source_of(call.callee), modules)
 
     yield Flow(events, doubts=is_doubtful), None
+    yield from flows_of_arguments(events)
+
+
+def flows_of_arguments(events: Sequence[Event]) -> Iterator[tuple[Flow, frozenset[object]]]:
+    """The data flow of the arguments by which jax differentiates, with these."""
     wanted = {id(function): numbers for function, numbers, _ in differentiated(events)}
     seeds: set[Event] = set()
     for entered in events_of(events, Entered) if wanted else ():
@@ -124,6 +129,32 @@ def leaking_target(flow: Flow, use: Operation, seeds: frozenset[object] | None) 
             if source is not None:
                 yield Leak(met[-1], attached_operand(flow, met[-1]), source, use)
                 return
+
+
+def reversed_targets(events: Sequence[Event]) -> Iterator[Cut]:
+    """The cut of a plain `v(s)` beside an attached `r + gamma * v(s2)`, where the other of them is the target."""
+    stopping = frozenset({"detach", "stop_gradient"})
+    if not any(True for _ in operations(events, stopping)):
+        return
+    uses = list(operations(events, REGRESSIONS | {"pow", "square"}))
+    for flow, _ in ((flow_of(events), None), *flows_of_arguments(events)) if uses else ():
+        for use in uses:
+            attached, data = parted(flow, residual(flow, use))
+            later = next((term for term in attached if bootstraps(term, data)), None)
+            if later is None or any(term.sign != later.sign for term in attached):
+                continue
+            live = flow.hold(later.value).live
+            for cut in (cut for term in data if term.sign != later.sign for cut in flow.hold(term.value).cuts):
+                if isinstance(cut.event, Operation) and cut.event.name in stopping and cut.lost <= live:
+                    yield cut
+
+
+def bootstraps(later: Term, data: Sequence[Term]) -> bool:
+    """Whether a scaled term is added to data, as a later value is to a reward."""
+    return any(
+        reward.sign == later.sign and reward.scale < later.scale and set(later.sums) & set(reward.sums)
+        for reward in data
+    )
 
 
 def parted(flow: Flow, terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dims import evaluate
 from shapelint.events import Call, Carried, Entered, Event, Input, Joined, Kind, Left, Operation, Site, Stored
-from shapelint.evidence import KEEPING_METHODS, made_by
+from shapelint.evidence import KEEPING_METHODS, made_by, within_call
 from shapelint.index import events_of, once_per_file
 from shapelint.precision import FLOAT16, FORMATS, Format
 from shapelint.values import (
@@ -89,6 +89,9 @@ def source_of(value: Value | None) -> Operation | None:
         maker = made_by(value) if value is not None else None
         if isinstance(maker, Call) and isinstance(maker.callee, Method) and maker.callee.name in KEEPING_METHODS:
             value = maker.callee.receiver
+            continue
+        if isinstance(maker, Call) and value is not None and (inner := within_call(value)) is not value:
+            value = inner
             continue
         if not isinstance(maker, Operation):
             return None

@@ -11,8 +11,7 @@ from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, learners, made_in_forward, steps
-from shapelint.switched import handled, is_among, optimized, parts_of, source_of
-from shapelint.training import GIVING, modules_of
+from shapelint.switched import GIVING, handled, is_among, modules_of, optimized, parts_of, source_of
 from shapelint.uses import consumers
 from shapelint.values import Function, Instance, Layer, Library, Method, Unknown, Value, maker_of
 

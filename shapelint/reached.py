@@ -8,7 +8,6 @@ from shapelint.dataflow import Flow, cuts, flow_of, is_flat, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Operation
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file
-from shapelint.provenance import sources
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.switched import handled, is_among, source_of
@@ -80,14 +79,16 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
         if isinstance(event, Input) and event.kind == "attribute":
             attributes.add(event.name)
         result = (event.result,) if isinstance(event, Call) and isinstance(event.callee, Function) else ()
+        before = [event.of] if isinstance(event, Item) else []
         for value in (*given(event), *result, *flow.stored(event)):
             found = list(makers(value))
             if isinstance(value, Tuple | Many | Dict):
                 pooled.update(map(id, found))
-            for maker in (*found, *(sources(event) if isinstance(event, Item) else ())):
-                if id(maker) not in seen and len(seen) < MOST_REACHED:
-                    seen.add(id(maker))
-                    queue.append(maker)
+            before += found
+        for maker in before:
+            if id(maker) not in seen and len(seen) < MOST_REACHED:
+                seen.add(id(maker))
+                queue.append(maker)
     ends = {id(maker.site.node) for value, _, is_certain in losses(events) if is_certain for maker in makers(value)}
     within = frozenset(id(event.site.node) for event in queue) - ends
     yield Reached(frozenset(seen), frozenset(pooled), within, frozenset(items), frozenset(attributes))

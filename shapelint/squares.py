@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dims import evaluate
+from shapelint.dims import ONE, evaluate
 from shapelint.events import Call, Event, Kind, Operation
 from shapelint.evidence import KEEPING_METHODS, made_by
 from shapelint.index import operations
@@ -36,7 +36,7 @@ def summed_squares(events: Sequence[Event]) -> Iterator[tuple[Operation, Operati
         base = square.values[0]
         if dtype_of(base) != FLOAT16.name or is_bounded(base):
             continue
-        if total.name == "sum" or not is_error(base):
+        if total.name == "sum" or not (is_error(base) or is_score(base)):
             yield square, total
 
 
@@ -58,6 +58,12 @@ def is_error(value: Value) -> bool:
     if maker is None or maker.name != "sub":
         return False
     return not any(is_own_mean(operand) for operand in maker.operands)
+
+
+def is_score(value: Value) -> bool:
+    """The one output of a layer: a score that is trained towards 0, as D(fake) ** 2 is."""
+    maker, axis = source_of(value), value.shape.axis(-1) if isinstance(value, Tensor) else None
+    return maker is not None and maker.kind is Kind.LAYER and axis is not None and axis.size == ONE
 
 
 def is_own_mean(value: Value) -> bool:

@@ -29,7 +29,8 @@ from shapelint.paths import (
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
-from shapelint.training import Key, Roles, act_of, is_disabled, key, modules_of, roles_of, varies
+from shapelint.switched import modules_of
+from shapelint.training import Key, Roles, act_of, is_disabled, key, roles_of, varies
 from shapelint.values import Float, Int, Layer, Method, maker_of
 
 LARGEST_BOUND = 1e6  # a clip beyond it only measures
@@ -291,9 +292,9 @@ def accumulates(track: Tracker, act: Act, grads: Sequence[Grads], owner: Key) ->
         return
     mine, known = track.modules.get(owner), track.modules
     strangers = {k for k, modules in known.items() if mine and modules and not modules & mine}
-    others = {key(a.subject) for a in track.kinds("zero")} - {owner} - strangers
-    if not others and not any(True for _ in track.kinds("cleared")):
-        track.report("not zeroed", act)
+    zeroed = {key(a.subject) for a in track.kinds("zero")}
+    if not zeroed - {owner} - strangers and not any(True for _ in track.kinds("cleared")):
+        track.report("left over" if owner in zeroed else "not zeroed", act)
 
 
 def update(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from shapelint.events import Call, Event, Input, Operation, Region
+from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region
 from shapelint.index import events_of, once_per_file, operations, places_of
 from shapelint.provenance import ancestors
 from shapelint.regions import NO_GRAD, is_without_gradients
@@ -25,6 +25,8 @@ from shapelint.values import (
     maker_of,
 )
 
+GIVING = frozenset({"parameters", "named_parameters"})
+GATHERING = frozenset({"itertools.chain", "builtins.list.extend"})
 OF_PARAMETERS = frozenset({"parameters", "named_parameters", "children", "modules", "named_children", "buffers"})
 WRITING = frozenset({"requires_grad_", "data", "copy_", "lerp", "mul", "add"})  # what freezes or averages parameters
 
@@ -186,3 +188,38 @@ def listed(value: Value | None) -> Iterator[Value]:
 def optimized(events: Sequence[Event]) -> frozenset[object]:
     """The modules whose parameters an optimizer of the file is given."""
     return _optimized(events)[0]
+
+
+def modules_of(value: Value | None, depth: int = 0) -> tuple[list[Value], bool]:
+    """The modules whose parameters a value is made of, and whether those are all."""
+    found: list[Value] = []
+    match value:
+        case Tuple(items=items) | Union(options=items):
+            parts: Iterable[Value | None] = items
+        case Dict(items=pairs):
+            parts = [item for name, item in pairs if name == "params"]
+        case Many(item=item) if not isinstance(maker_of(value), Call | Joined):
+            parts = [item]
+        case _:
+            maker = maker_of(value) if value is not None else None
+            match maker:
+                case Call(callee=Method(receiver=receiver, name=name, function=None)) if name in GIVING:
+                    return [receiver], True
+                case Call(callee=Library(name="builtins.filter" | "builtins.map"), args=(_, given)):
+                    parts = [given]
+                case Call(callee=Library(name=name), args=args) if name in GATHERING:
+                    parts = args
+                case Joined(options=ways):
+                    parts = ways
+                case Call(callee=Library(name="builtins.iter")) if isinstance(value, Many):
+                    parts = [value.item]
+                case Input(kind="iteration" | "item", source=source) | Item(of=Input(kind="iteration", source=source)):
+                    parts = [source]
+                case _:
+                    return [], False
+    is_complete = depth < 8
+    for part in parts if is_complete else ():
+        inner, known = modules_of(part, depth + 1)
+        found += inner
+        is_complete = is_complete and known
+    return found, is_complete

@@ -117,6 +117,12 @@ def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
                     break
 
 
+def names_of(cut: Cut) -> str:
+    """The arguments, or the parts of them, that have no gradient."""
+    names = sorted(str(origin[1] if isinstance(origin, tuple) else getattr(origin, "name", "")) for origin in cut.lost)
+    return ", ".join(name.strip("'") for name in names if name) or "an argument"
+
+
 def root(origin: object) -> object:
     return origin[0] if isinstance(origin, tuple) else origin
 

@@ -46,7 +46,6 @@ HARMLESS = frozenset({
     "toggle_optimizer", "untoggle_optimizer", "to", "register_step_post_hook", "register_step_pre_hook", "print",
     "modules", "children", "named_modules", "add_scalar", "watch", "append", "save",
 })  # fmt: skip
-GIVING = frozenset({"parameters", "named_parameters"})
 # The same numbers in another arrangement, or made of them one by one.
 KEEPING = frozenset({
     "data", "detach", "clone", "to", "float", "cpu", "cuda", "view", "reshape", "flatten", "ravel", "getitem", "cat",
@@ -363,38 +362,3 @@ def gradient_behind(value: Value, depth: int = 0) -> Input | None:
         case Call(callee=Method(receiver=receiver, name=name)) if name in KEEPING:
             return gradient_behind(receiver, depth + 1)
     return None
-
-
-def modules_of(value: Value | None, depth: int = 0) -> tuple[list[Value], bool]:
-    """The modules whose parameters a value is made of, and whether those are all."""
-    found: list[Value] = []
-    match value:
-        case Tuple(items=items) | Union(options=items):
-            parts: Iterable[Value | None] = items
-        case Dict(items=pairs):
-            parts = [item for name, item in pairs if name == "params"]
-        case Many(item=item) if not isinstance(maker_of(value), Call):
-            parts = [item]
-        case _:
-            maker = maker_of(value) if value is not None else None
-            match maker:
-                case Call(callee=Method(receiver=receiver, name=name, function=None)) if name in GIVING:
-                    return [receiver], True
-                case Call(callee=Library(name="builtins.filter" | "builtins.map"), args=(_, given)):
-                    parts = [given]
-                case Call(callee=Library(name="itertools.chain"), args=args):
-                    parts = args
-                case Call(callee=Library(name="builtins.iter")) if isinstance(value, Many):
-                    parts = [value.item]
-                case Input(kind="iteration" | "item", source=source) if source is not None:
-                    parts = [source]
-                case Item(of=Input(kind="iteration", source=source)) if source is not None:
-                    parts = [source]
-                case _:
-                    return [], False
-    is_complete = depth < 8
-    for part in parts if is_complete else ():
-        inner, known = modules_of(part, depth + 1)
-        found += inner
-        is_complete = is_complete and known
-    return found, is_complete

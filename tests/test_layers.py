@@ -41,6 +41,7 @@ ORDER = (
     {"training"},
     {"stepping", "exhausted"},
     {"optimized"},
+    {"leaves"},
     {"barren"},
     {"config", "source", "suppressions"},
     {"imports", "elsewhere"},
@@ -61,7 +62,7 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "training", "stepping", "exhausted", "optimized", "bootstraps", "barren",
+    "paths", "rounds", "training", "stepping", "exhausted", "optimized", "leaves", "bootstraps", "barren",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 

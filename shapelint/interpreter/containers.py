@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.events import Stored
-from shapelint.interpreter import attributes, expressions
+from shapelint.interpreter import attributes, expressions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import join
@@ -100,15 +100,15 @@ def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNod
 
 
 def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNode) -> Value:
+    known: Value = UNKNOWN
     match receiver, items:
         case Tuple(), Tuple() if not frame.branch_depth and len(receiver.items) + len(items.items) < MOST_ITEMS:
             return Tuple(receiver.items + items.items, receiver.kind)
         case _, Tuple() | Many():
-            other = every(frame, items, node)
-            if isinstance(receiver, Tuple) and not receiver.items:
-                return Many(other, None, receiver.kind)
-            return Many(join(every(frame, receiver, node), other, frame.place(node)), None, receiver.kind)
-    return Many(UNKNOWN, None, receiver.kind)
+            known = every(frame, items, node)
+            if isinstance(receiver, Many) or receiver.items:
+                known = join(every(frame, receiver, node), known, frame.place(node))
+    return iterators.together(frame, (receiver, items), Many(known, None, receiver.kind), node)
 
 
 def every(frame: Frame, receiver: Tuple | Many, node: cst.CSTNode) -> Value:

@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from shapelint.dims import as_dim
-from shapelint.interpreter import attributes, calls, comprehensions, conditions, operators, subscripts
+from shapelint.interpreter import attributes, calls, comprehensions, conditions, iterators, operators, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.values import (
@@ -103,9 +103,10 @@ def formatted(frame: Frame, node: cst.FormattedString) -> Value:
     return Const("".join(parts))
 
 
-def elements(frame: Frame, nodes: Any) -> list[Value] | None:
-    """The values of a display's elements; None where a starred one has an unknown number of items."""
+def elements(frame: Frame, nodes: Any) -> tuple[tuple[Value, ...], bool]:
+    """The values of a display's elements, and whether each is one item: a starred one may stand for any number."""
     items: list[Value] = []
+    is_complete = True
     for element in nodes:
         value = evaluate(frame, element.value)
         if not isinstance(element, cst.StarredElement):
@@ -113,21 +114,23 @@ def elements(frame: Frame, nodes: Any) -> list[Value] | None:
         elif isinstance(value, Tuple):
             items.extend(value.items)
         else:
-            return None
-    return items
+            items.append(value)
+            is_complete = False
+    return tuple(items), is_complete
 
 
 def sequence(frame: Frame, node: cst.Tuple | cst.List) -> Value:
     kind = "tuple" if isinstance(node, cst.Tuple) else "list"
-    items = elements(frame, node.elements)
-    if items is None:
-        return Many(UNKNOWN, kind=kind)
-    return Tuple(tuple(items), kind)
+    items, is_complete = elements(frame, node.elements)
+    if not is_complete:
+        return iterators.together(frame, items, Many(UNKNOWN, kind=kind), node)
+    return Tuple(items, kind)
 
 
 def set_display(frame: Frame, node: cst.Set) -> Value:
-    items = elements(frame, node.elements)
-    return Many(joined(items, frame.place(node)), kind="set") if items else Many(UNKNOWN, kind="set")
+    items, is_complete = elements(frame, node.elements)
+    known = joined(list(items), frame.place(node)) if items and is_complete else UNKNOWN
+    return Many(known, kind="set")
 
 
 def joined(items: list[Value], place: object) -> Value:

@@ -34,6 +34,13 @@ def used(frame: Frame, value: Value, node: cst.CSTNode, by: str = "builtins.iter
         frame.tell(Call(Library(by), (value,), (), UNKNOWN, frame.site(node), frame.regions))
 
 
+def together(frame: Frame, parts: tuple[Value, ...], result: Many, node: cst.CSTNode) -> Value:
+    """A list that is put together of others, `a + b`, `a.extend(b)` and `[*a, *b]`: the rules are told of which."""
+    event = Call(Library("builtins.list.extend"), parts, (), result, frame.site(node), frame.regions)
+    frame.tell(event)
+    return originate(result, event)
+
+
 def made(frame: Frame, by: str, args: tuple[Value, ...], item: Value, node: cst.CSTNode) -> Value:
     """A new iterator over values like `item`."""
     result = Many(item, None, "generator")

@@ -9,7 +9,7 @@ import libcst as cst
 
 from shapelint.dims import Dim, Truth, as_dim, derive
 from shapelint.events import Kind, Operation
-from shapelint.interpreter import attributes
+from shapelint.interpreter import attributes, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.provenance import originate
@@ -111,6 +111,8 @@ def binary(
     if plain is not None:
         return plain if not (is_taken(left) or is_taken(right)) else noted(frame, node, operator, plain, left, right)
     sequence = on_sequences(operator, left, right)
+    if isinstance(sequence, Many) and operator == "Add":
+        return iterators.together(frame, (left, right), sequence, node)
     if sequence is not None:
         return sequence
     if isinstance(left, Unknown) or isinstance(right, Unknown):
