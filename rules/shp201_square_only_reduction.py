@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Kind, Operation
+from shapelint.events import Event, Kind, Meeting, Operation
 from shapelint.evidence import (
     BROADCASTING,
     axes_of,
@@ -39,7 +39,7 @@ from shapelint.evidence import (
     shortened,
     works_by_label,
 )
-from shapelint.index import operations
+from shapelint.index import events_of, operations
 from shapelint.lineups import has_one
 from shapelint.outer import is_shared
 from shapelint.proposals import kept
@@ -54,14 +54,22 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         return
     pairs = [pair for event in operations(events, BROADCASTING) for pair in reduced_operands(event)]
     if pairs:
-        ranks, by_label = least_ranks(events), works_by_label(events)
+        ranks, by_label, told = least_ranks(events), works_by_label(events), contradicted(events)
         for event, reduced, reductions in pairs:
             operands = [value for value in event.values if isinstance(value, Tensor | Unknown)]
             for reduction in reductions:
                 source = next((v for v in operands if v is not reduced and is_source(v, reduction, ranks)), None)
+                if id(reduction.site.node) in told:
+                    continue
                 if source is not None and not (by_label and library(reduction) is None):
                     yield report(event, reduction, reduced, source, is_shared(events, event, reduced))
                     break
+
+
+def contradicted(events: Sequence[Event]) -> set[int]:
+    """The reductions, by their place in the source, that make what contradicts an annotation: SHP203 tells of these."""
+    met = (event.value for event in events_of(events, Meeting) if event.contradiction is not None)
+    return {id(reduction.site.node) for value in met for reduction in reductions_behind(value)}
 
 
 def may_misplace(reduction: Operation) -> bool:

@@ -80,7 +80,7 @@ def report(events: Sequence[Event], event: Operation, source: Tensor, found: Scr
     name, trace = name_of(event, event.arguments["x"], "the source"), (clue(event, source),)
     if found.is_inside_axis:
         axis = source.shape.axes[found.moved.place]
-        order = ", ".join(map(str, axis.parts))
+        order = ", ".join(map(str, axis.factors or (found.before.size, found.moved.size)))
         message = f"{name} {source.shape} is read as {event.result}, but its axis {found.moved.place} runs over "
         message += f"({order}): {found.before.size} comes before {found.moved.size} there"
         call = caller_of(events, event)

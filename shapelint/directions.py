@@ -239,10 +239,17 @@ def norms(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
         if count is None or second is None or last is None:
             continue
         if event.name == "layer_norm":
-            if second.size == count != last.size:
+            if count in {second.size, _as_made(x, 1)} and count != last.size:
                 yield event, f"LayerNorm({count}) works along the last axis, {last}; its channels are axis 1"
         elif x.shape.rank == 3 and second.size != count and (last.size == count or _goes_on(events, event, count)):
             yield event, f"BatchNorm1d({count}) takes axis 1, {second}, for the features; they are the last axis"
+
+
+def _as_made(x: Tensor, place: int) -> Dim | None:
+    """The size of an axis as its maker gave it, before it was found to be another one."""
+    made_so = getattr(made_by(x), "result", None)
+    axis = made_so.shape.axis(place) if isinstance(made_so, Tensor) else None
+    return axis.size if axis is not None else None
 
 
 def _goes_on(events: Sequence[Event], event: Operation, count: Dim) -> bool:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from shapelint import elsewhere, imports, source
 from shapelint.config import Config
-from shapelint.events import Event, Site
+from shapelint.events import Event, Meeting, Site
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Span, Step
 from shapelint.provenance import ancestors
 from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
+from shapelint.values import maker_of
 
 if TYPE_CHECKING:
     import libcst
@@ -155,6 +156,8 @@ def _settle(reports: Iterable[tuple[Rule, Report]], events: Sequence[Event]) -> 
             if speakers != {rule.code}:
                 continue
         tainted.add(event)
+        if type(report.event) is Meeting:  # what contradicts its annotation goes on with the shape that it has
+            tainted.add(id(maker_of(report.event.value)))
         yield rule, report
 
 

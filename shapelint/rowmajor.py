@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
+from itertools import product as choices
 from operator import mul
 
-from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, divide, product
+from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, divide, product, substitute
 from shapelint.values import Shape
 
 MOST_PIECES = 10
@@ -52,7 +53,7 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     pieces, sizes = list(pieces_of(source)), [size for axis in target.axes if (size := exact(axis.size)) != ONE]
     if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
         return None
-    found = _displaced(pieces, sizes) or _skipped(pieces, sizes)
+    found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes)
     if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
         return None
     if may_be_one(found.moved.size, sizes):
@@ -166,6 +167,38 @@ def _skipped(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
                     late = [i for i in chosen if not pieces[i].is_run and skipped and i > skipped[0]]
                     return Scramble(pieces[late[0]], pieces[skipped[0]]) if late else None
     return None
+
+
+def _tiled(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
+    """Two axes are cut, `(h // p, w // p, p, p)` of `(h, w)`, and no order of their parts gives the result."""
+    cuts = {dim: symbol for size in sizes for symbol in size.symbols() if (dim := _cut(symbol, pieces, sizes))}
+    if len(cuts) < 2:
+        return None
+    counts = {symbol: as_dim(Symbol(symbol.name, Origin.AXIS, ("count", symbol))) for symbol in cuts.values()}
+    asked = [substitute(size, counts) for size in sizes]
+    found: list[Scramble | None] = []
+    for turned in choices((False, True), repeat=len(cuts)):
+        two = {
+            whole: [counts[symbol], _divisor(symbol)][:: -1 if turn else 1]
+            for turn, (whole, symbol) in zip(turned, cuts.items())
+        }
+        tiles = [Piece(size, piece.place) for piece in pieces for size in two.get(piece.size, [piece.size])]
+        found.append(_displaced(tiles, asked) or _skipped(tiles, asked))
+    return found[0] if None not in found else None
+
+
+def _cut(symbol: Symbol, pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Dim | None:
+    """The piece of which a symbol is how many times p it has; p is asked for as well."""
+    if symbol.derivation is None or symbol.derivation.function != "//":
+        return None
+    whole = symbol.derivation.operands[0]
+    is_piece = sum(p.size == whole for p in pieces) == 1
+    return whole if is_piece and divide(product(sizes), as_dim(symbol) * _divisor(symbol)) is not None else None
+
+
+def _divisor(symbol: Symbol) -> Dim:
+    assert symbol.derivation is not None
+    return symbol.derivation.operands[1]
 
 
 def _within(reached: Dim, outer: Dim, inner: Dim) -> bool:

@@ -64,7 +64,11 @@ def ends(
     first = (*head, *(_found(shape, ("first", i), names[i], scope) for i in range(len(head), before)))
     lost = after - len(tail)
     last = (*(_found(shape, ("last", lost - i), names[before + i], scope) for i in range(lost)), *tail)
-    return first, hidden(shape, "between", before, after), last
+    between = hidden(shape, "between", before, after)
+    # The axes that come out may be those beside the run, not its own.
+    middle_head = shape.head[before : max(len(shape.head) - lost, 0)]
+    middle_tail = shape.tail[before - len(head) : max(len(shape.tail) - after, 0)]
+    return first, Shape(middle_head, between.run, middle_tail), last
 
 
 def joined(front: tuple[Axis, ...], middle: Shape, back: tuple[Axis, ...] = ()) -> Shape:
