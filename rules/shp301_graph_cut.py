@@ -36,7 +36,7 @@ from shapelint.events import Event
 from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
 from shapelint.onward import left_in_forward, onward, recorded_by_hooks
 from shapelint.rule import Clue, Report
-from shapelint.traced import concretised, names_of, without_gradient
+from shapelint.traced import concretised, dead_objectives, names_of, without_gradient
 
 AT_CALLS = True
 MEANING = {
@@ -48,7 +48,7 @@ MEANING = {
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for dead in dead_terms(events):
+    for dead in (*dead_terms(events), *dead_objectives(events)):
         if dead.cut.takes_out:
             computed = tuple(
                 Clue("computed here", event.site) for event in (trained_by(dead.cut),) if event is not None

@@ -39,13 +39,13 @@ from shapelint.events import Event, Operation
 from shapelint.gradients import dead_terms, words_for
 from shapelint.onward import onward
 from shapelint.rule import Clue, Report
-from shapelint.traced import without_gradient
+from shapelint.traced import dead_objectives, without_gradient
 
 INSTEAD = "Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator"
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for dead in dead_terms(events):
+    for dead in (*dead_terms(events), *dead_objectives(events)):
         if dead.cut.is_flat:
             cut = dead.cut.event
             yield Report(
@@ -80,7 +80,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 
 
 def instead(event: Event) -> str:
-    return "rsample() lets it through" if name_of(event) == "sample" else INSTEAD
+    smooth = {"sample": "rsample() lets it through", "normal": "mean + std * torch.randn_like(std) lets it through"}
+    return smooth.get(name_of(event), INSTEAD)
 
 
 def name_of(event: Event) -> str:

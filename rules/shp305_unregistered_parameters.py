@@ -46,9 +46,7 @@ from shapelint.registration import (
     steps_of,
 )
 from shapelint.rule import Clue, Report
-from shapelint.values import GraphState, Tensor, maker_of
-
-INSTEAD = {"dict": "nn.ModuleDict or nn.ParameterDict", "list": "nn.ModuleList or nn.ParameterList"}
+from shapelint.values import GraphState, Tensor, Unknown, maker_of
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -82,13 +80,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
     target = f"self.{stored.attribute}"
     found = list(hidden(stored.value) if stored.container is None else learners(stored.value))
-    container = stored.container or getattr(stored.value, "kind", "list")
+    plain = "SimpleNamespace" if isinstance(stored.value, Unknown) else "list"
+    container = stored.container or getattr(stored.value, "kind", plain)
     if container in PLAIN and found and not any(identity(value) in known for value in found):
         what = "Parameters" if all(isinstance(value, Tensor) for value in found) else "layers"
         yield Report(
             stored,
             f"The {what} in {target} are never trained: nn.Module does not look into a plain {container}, so "
-            f"parameters(), .to() and state_dict() miss them. Use {INSTEAD.get(container, INSTEAD['list'])}",
+            f"parameters(), .to() and state_dict() miss them. Use {PLAIN[container]}",
             fix=registering(stored.site, found[0]) if stored.container is None else (),
             fix_message="Register what the list holds",
         )

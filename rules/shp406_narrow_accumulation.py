@@ -28,11 +28,11 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
 from shapelint.evidence import name_of
-from shapelint.narrow import arrays
+from shapelint.narrow import arrays, dtype_of
 from shapelint.precision import FLOAT16
 from shapelint.rule import Report
 from shapelint.sums import accumulated, counters, counts, in_numpy, positions
-from shapelint.wrapping import wraps
+from shapelint.wrapping import UNSIGNED, wraps
 
 AT_CALLS = True
 
@@ -69,6 +69,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, example in wraps(events):
         yield Report(
             event,
-            f"{name_of(event, event.values[0], 'This')} is uint8, which holds 0 to 255 and wraps around: {example}. "
+            f"{name_of(event, event.values[0], 'This')} is {dtype_of(event.result)}, which holds 0 to "
+            f"{UNSIGNED[dtype_of(event.result) or 'uint8'] - 1:,} and wraps around: {example}. "
             "Convert to a signed or floating dtype before, not after",
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
+from shapelint.dataflow import Cut, Flow, flow_of
+from shapelint.effects import cuts, is_flat, rebuilds
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
 from shapelint.gradients import dead_terms
 from shapelint.index import once_per_file, places
@@ -85,8 +86,10 @@ def stepped_after(every: Sequence[Step], index: int) -> Iterator[Event | None]:
     """Where the optimizers are built that are stepped before the next backward; None for one that is not known."""
     within, has_stepped = every[index].stack, False
     for step in every[index + 1 :]:
-        if step.stack[: len(within)] != within:
-            return
+        while step.stack[: len(within)] != within:
+            if has_stepped or not within[-1].at_call:
+                return
+            within = within[:-1]  # it is stepped by who calls this
         match step.event:
             case Operation(name="backward") if has_stepped:
                 return

@@ -145,8 +145,20 @@ def reversed_targets(events: Sequence[Event]) -> Iterator[Cut]:
                 continue
             live = flow.hold(later.value).live
             for cut in (cut for term in data if term.sign != later.sign for cut in flow.hold(term.value).cuts):
-                if isinstance(cut.event, Operation) and cut.event.name in stopping and cut.lost <= live:
+                is_stopped = isinstance(cut.event, Operation) and cut.event.name in stopping and cut.lost <= live
+                if is_stopped and is_output(flow, cut.event.values[0]):
                     yield cut
+
+
+def is_output(flow: Flow, value: Value) -> bool:
+    """Whether a value is what a model gives, at most laid out anew."""
+    makers = [maker_of(term.value) for term in terms_of(flow, value)]
+    match makers:
+        case [Call(callee=callee)]:
+            return not isinstance(callee, Library)
+        case [Operation(kind=Kind.CONTRACTION | Kind.LAYER)]:
+            return True
+    return False
 
 
 def bootstraps(later: Term, data: Sequence[Term]) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
+from shapelint.effects import cuts, effect_of, is_array_of_numpy, is_flat, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Left, Operation, Region, Stored
 from shapelint.index import once_per_file
-from shapelint.ops import lookup
-from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
+from shapelint.provenance import parts
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import WEIGHTED_LAYERS, steps_of
@@ -45,17 +44,7 @@ from shapelint.values import (
     maker_of,
 )
 
-CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
-NUMBERS = frozenset({"builtins.float", "builtins.int"})
-REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
-# Where gradients are zero or missing, beside those ops that say so themselves.
-FLAT = frozenset({
-    "argmax", "argmin", "argsort", "sign", "round", "floor", "ceil", "trunc", "one_hot", "bincount", "histc", "long",
-    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "sample", "floor_divide",
-})  # fmt: skip
 SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
-EFFECTS_WITHOUT = frozenset({GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT})
-COUNTING = frozenset({"int", "uint", "bool"})  # categories of dtypes without gradients
 WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
 LEAVES = frozenset({"parameter", "requires_grad_"})
 LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
@@ -122,6 +111,7 @@ class Flow:
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
     methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
+    results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
     depth: int = 0
 
     def __post_init__(self) -> None:
@@ -129,8 +119,10 @@ class Flow:
             match step.event:
                 case Stored(owner=owner, attribute=attribute, value=value):
                     self.stores.setdefault((id(owner.cls), attribute), []).append(value)
-                case Left(function=Function(name=name, owner=Class() as owner), result=result) if len(step.stack) == 0:
-                    self.methods.setdefault(name, {})[id(owner)] = result
+                case Left(function=Function(name=name, owner=owner) as function, result=result) if not step.stack:
+                    self.results[id(function)] = result
+                    if isinstance(owner, Class):
+                        self.methods.setdefault(name, {})[id(owner)] = result
 
     def of_namesake(self, callee: Value) -> Value | None:
         """What the only method of that name in the file returns, for a receiver of which nothing else is known."""
@@ -286,6 +278,8 @@ class Flow:
                 return Hold(frozenset({source_of(receiver)}))
             case Function() if event.result == UNKNOWN and maker_of(event.result) is None:  # it was not evaluated
                 return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
+            case Function() if (cut := self.cut_within(event)) is not None:
+                return Hold(cuts=(Cut(cut, given.live),)) if given.live else LOOSE
             case Function():
                 result = self.hold(event.result)
                 return Hold(cuts=result.cuts) if result.cuts else result | given
@@ -305,6 +299,14 @@ class Flow:
         if any(isinstance(value, Tensor | Unknown | Tuple) for value in event.args):
             return Hold(given.live | {source_of(event.callee)})
         return given
+
+    def cut_within(self, call: Call) -> Operation | None:
+        """Where a function that was not executed for this call takes what it gives from the graph."""
+        own = self.results.get(id(call.callee))
+        if own is None or any(maker_of(part) is not None for part in parts((call.result,))):
+            return None
+        makers = (maker_of(part) for part in parts((own,)))
+        return next((maker for maker in makers if isinstance(maker, Operation) and cuts(maker)), None)
 
     def terms(self, value: Value) -> list[Value]:
         """The additive parts of a loss, without what only scales them or joins paths."""
@@ -346,44 +348,6 @@ class Flow:
 def hands(event: Operation | Call) -> tuple[Value, ...]:
     """What an operation or a call is given."""
     return event.values if isinstance(event, Operation) else (*event.args, *(value for _, value in event.kwargs))
-
-
-def cuts(event: Operation) -> bool:
-    return event.name in CUTS or event.callee in NUMBERS
-
-
-def is_flat(event: Operation) -> bool:
-    """Steps and counts: no gradient, or zeros."""
-    if event.name in FLAT or effect_of(event) in EFFECTS_WITHOUT:
-        return True
-    dtype = parse(event.result.dtype) if isinstance(event.result, Tensor) else None
-    return dtype is not None and dtype.category in COUNTING
-
-
-def is_array_of_numpy(event: Operation) -> bool:
-    """NumPy knows no gradients: nothing is lost in it that was not lost before."""
-    library = event.result.library if isinstance(event.result, Tensor) else None
-    return event.callee.startswith("numpy.") or (library == "numpy" and not cuts(event))
-
-
-@lru_cache(maxsize=4096)
-def effect(callee: str) -> GraphEffect:
-    spelling = lookup(callee)
-    return GraphEffect.DIFFERENTIABLE if spelling is None else spelling.op.graph
-
-
-def effect_of(event: Operation) -> GraphEffect:
-    """What an op does to the graph; a method of an object is known by its name alone."""
-    return effect(event.callee) if event.layer is None else GraphEffect.DIFFERENTIABLE
-
-
-def rebuilds(event: Operation) -> bool:
-    """torch.tensor(t), Variable(t); torch.as_tensor only of several tensors; arrays of jax keep their history."""
-    if event.callee.startswith("jax."):
-        return False
-    if event.name == "as_tensor":
-        return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
-    return event.name in REBUILDS
 
 
 @once_per_file

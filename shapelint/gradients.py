@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import (
-    LINEAR,
-    NUMBERS,
-    Cut,
-    Flow,
-    cuts,
-    flow_of,
-    rebuilds,
-)
+from shapelint.dataflow import LINEAR, Cut, Flow, flow_of
+from shapelint.effects import NUMBERS, cuts, rebuilds
 from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region, Returned
 from shapelint.index import once_per_file, operations, places
-from shapelint.provenance import ancestors
+from shapelint.provenance import ancestors, parts
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, is_parameter, steps_of
@@ -71,11 +64,13 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     flow, of_arguments = flow_of(events), Flow(events, seeds=frozenset(predicted(events)))
     seen: set[int] = set()
     for loss, event, is_certain in losses(events):
-        found = list(_dead(flow, loss, event, is_certain))
+        found = list(dead_parts(flow, loss, event, is_certain))
         if not is_certain:
             found = [d for d in found if (d.cut.lost - d.cut.run and d.cut.run) or not of_arguments.hold(d.term).live]
         if not found and not is_certain:
-            found = [dead for dead in _dead(of_arguments, loss, event, False) if _of_prediction(of_arguments, dead)]
+            found = [
+                dead for dead in dead_parts(of_arguments, loss, event, False) if _of_prediction(of_arguments, dead)
+            ]
         for dead in found:
             if id(dead.cut.event.site.node) not in seen:
                 seen.add(id(dead.cut.event.site.node))
@@ -108,7 +103,8 @@ def _of_prediction(flow: Flow, dead: DeadTerm) -> bool:
     return dead.cut.is_flat and alive <= dead.lost
 
 
-def _dead(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
+def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
+    """The additive parts of a loss that were cut off, while others are attached."""
     parts = list(flow.terms(loss))
     if not is_certain and not any(is_scalar(flow, term) for term in parts):
         return  # the cheap question first: most returned values are no losses
@@ -236,5 +232,7 @@ def _is_leaf(event: Operation) -> bool:
 
 
 def is_fresh(event: Event) -> bool:
-    """Whether a value begins here: zeros, randn, an array of numbers."""
-    return isinstance(event, Operation) and (event.kind in {Kind.CREATION, Kind.RANDOM} or not event.operands)
+    """Whether a value begins here: zeros, randn, an array of numbers that nothing was taken from."""
+    if not isinstance(event, Operation) or event.kind in {Kind.CREATION, Kind.RANDOM}:
+        return isinstance(event, Operation)
+    return not any(isinstance(maker_of(value), Operation | Call) for value in parts(event.values))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shapelint.dataflow import Cut, Flow, cuts, flow_of, is_flat, rebuilds
+from shapelint.dataflow import Cut, Flow, flow_of
+from shapelint.effects import cuts, is_flat, rebuilds
 from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region, Returned
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
@@ -108,6 +109,8 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
 
 def is_drawn_to_go_on(events: Sequence[Event], event: Event) -> bool:
     """Whether a sample of a distribution is for what comes next alone, and no score function needs it."""
+    if isinstance(event, Operation) and event.callee == "torch.normal":
+        return next(operations(events, {"log_prob"}), None) is None
     if not isinstance(event, Operation) or event.name != "sample" or event.layer is None:
         return False
     is_smooth = event.layer.name.rpartition(".")[2] in SMOOTH

@@ -10,7 +10,7 @@ from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
-from shapelint.registration import is_module, learners, made_in_forward, steps
+from shapelint.registration import Step, is_module, learners, made_in_forward, steps
 from shapelint.switched import GIVING, handled, is_among, modules_of, optimized, parts_of, source_of
 from shapelint.uses import consumers
 from shapelint.values import Function, Instance, Layer, Library, Method, Unknown, Value, maker_of
@@ -22,9 +22,13 @@ class Trained:
 
     event: Operation
     index: int
-    within: Entered | None
+    stack: tuple[Entered, ...]  # the functions around, outermost first
     modules: tuple[Value, ...]
     is_complete: bool  # nothing else may be among its parameters
+
+    @property
+    def within(self) -> Entered | None:
+        return self.stack[-1] if self.stack else None
 
     @property
     def parts(self) -> frozenset[object]:
@@ -43,7 +47,7 @@ def built(events: Sequence[Event]) -> Iterator[Trained]:
         match step.event:
             case Operation(name="optimizer", arguments=arguments) as event:
                 modules, is_complete = modules_of(arguments.get("params"))
-                yield Trained(event, index, step.stack[-1] if step.stack else None, tuple(modules), is_complete)
+                yield Trained(event, index, step.stack, tuple(modules), is_complete)
 
 
 @once_per_file
@@ -79,7 +83,7 @@ def choosers(events: Sequence[Event]) -> Iterator[int]:
 
 
 def replaced(events: Sequence[Event]) -> Iterator[Lost]:
-    """New layers that are put into a module after an optimizer took its parameters, in the same function."""
+    """New layers that are put into a module after an optimizer took its parameters, there or by who calls that."""
     optimizers = [trained for trained in built(events) if trained.modules]
     if not optimizers:
         return
@@ -89,20 +93,40 @@ def replaced(events: Sequence[Event]) -> Iterator[Lost]:
         pending: list[Lost] = []
         parts = trained.parts
         for step in all_steps[trained.index + 1 :]:
-            if (step.stack[-1] if step.stack else None) is not trained.within:
-                if trained.within is not None and trained.within not in step.stack:
-                    break
-                continue
+            if is_elsewhere(step, trained):
+                break
+            is_around = not step.stack or step.stack[-1] in trained.stack
             match step.event:
+                case Call(callee=Method(name="add_param_group")) | Operation(name="optimizer"):
+                    pending.clear()
+                case Stored(value=value, method="forward") as event if not is_around and event.owner in parts:
+                    if is_new(value, trained.index, order) and not was_filled(all_steps[: trained.index], event):
+                        pending.append(Lost("replaced", event, event.site, event.attribute, trained.event.site))
+                case _ if not is_around:
+                    continue
                 case Stored(owner=owner, attribute=name, value=value, container=None) as event if owner in parts:
                     if is_new(value, trained.index, order):
                         pending.append(Lost("replaced", event, event.site, name, trained.event.site))
                 case Written(owner=owner, attribute=name, value=value) as event:
                     if is_among(source_of(owner), parts) and is_new(value, trained.index, order):
                         pending.append(Lost("replaced", event, event.site, name, trained.event.site))
-                case Call(callee=Method(name="add_param_group")) | Operation(name="optimizer"):
-                    pending.clear()
         yield from pending
+
+
+def is_elsewhere(step: Step, trained: Trained) -> bool:
+    """Whether neither what builds an optimizer nor those who call that are at work any more."""
+    if not trained.stack:
+        return bool(step.stack) and not step.stack[0].at_call
+    return not step.stack or step.stack[0] is not trained.stack[0]
+
+
+def was_filled(before: Sequence[Step], stored: Stored) -> bool:
+    """Whether something that learns was put there before: what a forward makes when it first runs."""
+    return any(
+        isinstance(step.event, Stored) and step.event.owner is stored.owner and step.event.attribute == stored.attribute
+        and any(learners(step.event.value))
+        for step in before
+    )  # fmt: skip
 
 
 def is_new(value: Value, since: int, order: Mapping[int, int]) -> bool:
@@ -159,6 +183,10 @@ def called_by(loss: Operation) -> list[Event]:
     for event in ancestors(loss, 1000):
         maker: Event | None = None
         match event:
+            case Call(callee=Function(), result=result) if maker_of(result) is None:
+                return []  # nobody has looked into it: it may call any of them
+            case Operation(regions=regions) | Call(regions=regions) if is_without_gradients(regions):
+                continue
             case Operation(layer=Layer() as layer) if any(learners(layer)):
                 maker = maker_of(layer)
             case Call(callee=Unknown() as module):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from shapelint.dataflow import Flow, cuts, flow_of, is_flat, rebuilds
+from shapelint.dataflow import Flow, flow_of
+from shapelint.effects import cuts, is_flat, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Operation
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file

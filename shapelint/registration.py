@@ -14,16 +14,21 @@ from shapelint.values import (
     GraphState,
     Instance,
     Layer,
+    Library,
     Many,
     Method,
     Tensor,
     Tuple,
     Union,
+    Unknown,
     Value,
     maker_of,
 )
 
-PLAIN = frozenset({"list", "tuple", "dict", "set"})
+# Containers that nn.Module does not look into, and those of torch's that it does.
+PLAIN = dict.fromkeys(("list", "tuple", "set"), "nn.ModuleList or nn.ParameterList") | dict.fromkeys(
+    ("dict", "SimpleNamespace"), "nn.ModuleDict or nn.ParameterDict"
+)
 WEIGHTED = (
     *("Linear", "Bilinear", "LazyLinear", "Embedding", "EmbeddingBag", "PReLU", "MultiheadAttention", "Transformer"),
     *("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm", "RMSNorm"),
@@ -121,6 +126,8 @@ def hidden(value: Value) -> Iterator[Value]:
     match value:
         case Tuple() | Many() | Dict() if value.kind in PLAIN:
             yield from learners(value)
+        case Unknown(made_by=Call(callee=Library(name="types.SimpleNamespace"), kwargs=kwargs)):
+            yield from (found for _, item in kwargs for found in learners(item))
         case Union(options=options):
             for option in options:
                 yield from hidden(option)

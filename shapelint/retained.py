@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from shapelint.dataflow import LINEAR, Flow, cuts
+from shapelint.dataflow import LINEAR, Flow
+from shapelint.effects import cuts
 from shapelint.events import (
     Branch,
     Call,
@@ -108,7 +109,16 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
 
 def goes_on(event: Carried, maker: Event, reached: Reached) -> bool:
     """Whether a loss is computed from what a round hands on, or it sums up losses."""
-    return any(id(found) in reached.events for found in (*makers(event.before), *operand_makers(maker)))
+    return any(id(found) in reached.events for found in (*makers(event.before), *addends(maker)))
+
+
+def addends(event: Event) -> Iterator[Event]:
+    """What an event works on, also that of the sums and products among it: `0.9 * total + 0.1 * loss`."""
+    queue = list(operand_makers(event))
+    for maker in queue:
+        yield maker
+        if isinstance(maker, Operation) and maker.name in LINEAR and len(queue) < MOST_BEHIND:
+            queue.extend(earlier for earlier in operand_makers(maker) if earlier not in queue)
 
 
 def summed_up(events: Sequence[Event]) -> Iterator[Event]:

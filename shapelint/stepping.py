@@ -30,10 +30,9 @@ from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.switched import modules_of
-from shapelint.training import Key, Roles, act_of, is_disabled, key, roles_of, varies
-from shapelint.values import Float, Int, Layer, Method, maker_of
+from shapelint.training import Key, Roles, act_of, bounds, gets_scale, is_disabled, key, roles_of, varies
+from shapelint.values import Layer, maker_of
 
-LARGEST_BOUND = 1e6  # a clip beyond it only measures
 NOBODY: Key = None  # gradients that no optimizer is known for
 
 
@@ -100,6 +99,10 @@ class Tracker:
     modules: Mapping[Key, frozenset[Key]] = field(default_factory=dict)  # whose parameters they were given
     found: dict[tuple[str, int], Hazard] = field(default_factory=dict)
     began: dict[int, tuple[Site, ...]] = field(default_factory=dict)  # the calls around each backward
+    looks: list[tuple[Act, Act, tuple[Site, ...]]] = field(
+        default_factory=list
+    )  # at scaled gradients, and in which calls
+    stepped: set[tuple[Site, ...]] = field(default_factory=set)  # the calls around each step
     counted: frozenset[int] = frozenset()  # acts that happen once in so many rounds
 
     def kinds(self, kind: str) -> Iterator[Act]:
@@ -205,9 +208,8 @@ def look(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
     if scaled and not any(grads.is_unscaled for all_grads in everyone for grads in all_grads):
         cause = scaled[0].scaled
         assert cause is not None
-        depth = len(track.began.get(id(cause), ()))
         if not gets_scale(act):
-            track.report("scaled", act, cause, where.calls[depth] if len(where.calls) > depth else None)
+            track.looks.append((act, cause, where.calls))
     if act.kind == "clip" and bounds(act) and everyone and steppers(track):
         applied = [path.of(owner) for path in paths for owner in steppers(track)]
         if all(grads.is_applied and grads.backwards for grads in applied):
@@ -219,26 +221,9 @@ def steppers(track: Tracker) -> set[Key]:
     return {key(act.subject) for act in track.kinds("step")} & set(track.owners)
 
 
-def bounds(act: Act) -> bool:
-    """Whether a clip has a bound that gradients may exceed."""
-    event = act.event
-    bound = event.args[1] if isinstance(event, Call) and len(event.args) > 1 else None
-    match bound:
-        case Float(value=float() as known):
-            return known < LARGEST_BOUND
-        case Int(dim=dim) if dim.value is not None:
-            return dim.value < LARGEST_BOUND
-    return True
-
-
-def gets_scale(act: Act) -> bool:
-    """Whether the scale is taken into account by hand."""
-    before = (event for event in ancestors(act.event, 200) if isinstance(event, Call))
-    return any(isinstance(event.callee, Method) and event.callee.name == "get_scale" for event in before)
-
-
 def step(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
     owner = key(act.subject, where.names)
+    track.stepped.add(where.calls)
     if owner not in track.owners:
         yield from (replace(path, has_moved=True) for path in paths)
         return
@@ -377,7 +362,18 @@ def _in_body(file: Outline, body: Body, roles: Roles) -> Mapping[tuple[str, int]
         Walk(file, track.step).through(body, frozenset([Path()]), Where())
     except Overrun:
         return {}
+    for act, cause, calls in track.looks:  # told where the steps are taken: `norm(model)`, not what is in it
+        depth = max((shared(calls, other) for other in track.stepped), default=len(track.began.get(id(cause), ())))
+        track.report("scaled", act, cause, calls[depth] if len(calls) > depth else None)
     return track.found
+
+
+def shared(calls: Sequence[Site], others: Sequence[Site]) -> int:
+    """How many of the outermost calls are the same."""
+    return next(
+        (i for i, (one, other) in enumerate(zip(calls, others)) if one.node is not other.node),
+        min(len(calls), len(others)),
+    )
 
 
 def optimizers(acts: Iterable[Act], roles: Roles) -> Iterator[Key]:

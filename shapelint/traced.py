@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from shapelint.dataflow import NUMBERS, Cut, Flow, cuts, is_flat
+from shapelint.dataflow import Cut, Flow
+from shapelint.effects import NUMBERS, cuts, is_flat
 from shapelint.events import Call, Entered, Event, Input, Item, Left, Operation
-from shapelint.index import events_of
+from shapelint.gradients import DeadTerm, dead_parts
+from shapelint.index import events_of, once_per_file
 from shapelint.provenance import ancestors
+from shapelint.record import record
 from shapelint.registration import steps
 from shapelint.values import TRUE, Function, Int, Library, Method, Partial, Tensor, Tuple, Unknown, Value, maker_of
 
@@ -83,8 +86,17 @@ def positions(argnums: Value | None) -> tuple[int, ...]:
     return ()
 
 
-def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
-    """The cuts that keep an argument, or a part of it that is asked for by name, from any gradient of the loss."""
+@record(eq=False)
+class Objectives:
+    """What jax differentiates in a file: by which arguments, what comes out, and how that hangs on them."""
+
+    flow: Flow
+    given: Mapping[int, tuple[Input, ...]]  # by the identity of the function
+    losses: tuple[tuple[Function, Value], ...]
+
+
+@once_per_file
+def objectives(events: Sequence[Event]) -> Iterator[Objectives]:
     wanted = {id(function): (numbers, has_aux) for function, numbers, has_aux in differentiated(events)}
     if not wanted:
         return
@@ -100,6 +112,31 @@ def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
                 first = result.items[0] if isinstance(result, Tuple) and wanted[id(function)][1] else result
                 losses.append((function, first))
     flow = Flow(events, seeds=frozenset(seed for seeds in given.values() for seed in seeds), keyed=True)
+    yield Objectives(flow, given, tuple(losses))
+
+
+def dead_objectives(events: Sequence[Event]) -> Iterator[DeadTerm]:
+    """The parts of what jax differentiates that have no gradient, while others have one."""
+    for found in objectives(events):
+        for function, loss in found.losses:
+            maker, seeds = maker_of(loss), found.given[id(function)]
+            for dead in dead_parts(found.flow, loss, maker, is_certain=True) if maker is not None else ():
+                if any(root(origin) in seeds for origin in dead.cut.lost):
+                    yield dead
+
+
+def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
+    """The cuts that keep an argument, or a part of it that is asked for by name, from any gradient of the loss."""
+    for found in objectives(events):
+        yield from keeping(events, found.flow, found.given, found.losses)
+
+
+def keeping(
+    events: Sequence[Event],
+    flow: Flow,
+    given: Mapping[int, tuple[Input, ...]],
+    losses: Sequence[tuple[Function, Value]],
+) -> Iterator[Cut]:
     asked = dict(asked_for(events))
     for function, loss in losses:
         live = flow.hold(loss).live

@@ -56,6 +56,7 @@ READS = frozenset({
     "histc", "median",
 })  # fmt: skip
 LOGS = frozenset({"add_histogram", "add_scalar"})
+LARGEST_BOUND = 1e6  # a clip beyond it only measures
 
 Key = object
 Names = Mapping[int, Value]
@@ -362,3 +363,21 @@ def gradient_behind(value: Value, depth: int = 0) -> Input | None:
         case Call(callee=Method(receiver=receiver, name=name)) if name in KEEPING:
             return gradient_behind(receiver, depth + 1)
     return None
+
+
+def bounds(act: Act) -> bool:
+    """Whether a clip has a bound that gradients may exceed."""
+    event = act.event
+    bound = event.args[1] if isinstance(event, Call) and len(event.args) > 1 else None
+    match bound:
+        case Float(value=float() as known):
+            return known < LARGEST_BOUND
+        case Int(dim=dim) if dim.value is not None:
+            return dim.value < LARGEST_BOUND
+    return True
+
+
+def gets_scale(act: Act) -> bool:
+    """Whether the scale is taken into account by hand."""
+    before = (event for event in ancestors(act.event, 200) if isinstance(event, Call))
+    return any(isinstance(event.callee, Method) and event.callee.name == "get_scale" for event in before)

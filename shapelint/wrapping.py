@@ -12,6 +12,7 @@ from shapelint.squares import COMPARING, is_square, zero_or_one
 from shapelint.values import Int, Tensor, Value, same_value
 
 BYTE = "uint8"
+UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
 PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy"})
 ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "einsum", "diff", "add"})
 
@@ -20,7 +21,8 @@ def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
     """Operations on bytes that may wrap around, with what happens in them."""
     chosen: set[int] | None = None
     for event in operations(events, ARITHMETIC):
-        if dtype_of(event.result) != BYTE:
+        dtype = dtype_of(event.result)
+        if dtype not in UNSIGNED or (dtype != BYTE and event.name not in {"sub", "diff"}):
             continue
         example = _example(events, event)
         if example is None:
@@ -34,9 +36,9 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
     left, right = event.arguments.get("x"), event.arguments.get("y")
     match event.name:
         case "sub" if left is not None and right is not None:
-            return "10 - 20 is 246" if _below_zero(left, right) else None
+            return f"10 - 20 is {_difference(event):,}" if _below_zero(left, right) else None
         case "diff" if not zero_or_one(left):
-            return "10 - 20 is 246"
+            return f"10 - 20 is {_difference(event):,}"
         case "matmul" | "dot" if dtype_of(left) == dtype_of(right) == BYTE:
             return "a sum of 256 ones is 0"
         case "einsum" if len(event.operands) > 1:
@@ -50,12 +52,16 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
     return None
 
 
+def _difference(event: Operation) -> int:
+    return UNSIGNED[dtype_of(event.result) or BYTE] - 10
+
+
 def _below_zero(left: Value, right: Value) -> bool:
     """Whether a difference may be negative: not 255 - image, not labels - 1, not x - x.min()."""
     if isinstance(left, Int) or isinstance(right, Int):
         number = constant(left if isinstance(left, Int) else right)
         return number is not None and number not in {0, 1, 255}
-    if dtype_of(left) != BYTE or dtype_of(right) != BYTE or zero_or_one(left) or zero_or_one(right):
+    if dtype_of(left) != dtype_of(right) or zero_or_one(left) or zero_or_one(right):
         return False
     upper, lower = made_by(left), made_by(right)
     if isinstance(lower, Operation) and lower.name in {"min", "amin", "minimum"}:

@@ -34,6 +34,7 @@ ORDER = (
     {"updates", "wrapping"},
     {"sums"},
     {"proposals"},
+    {"effects"},
     {"dataflow"},
     {"gradients"},
     {"reached", "traced"},
@@ -57,7 +58,7 @@ ORDER = (
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
-    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "gradients",
+    "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "effects", "gradients",
     "registration", "rowmajor",
     "uses", "batches", "directions",
     "switched", "onward", "retained", "reached", "spans", "traced",

@@ -1,0 +1,60 @@
+"""What single operations do to the graph: take values out of it, copy them, or give them no gradient."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from shapelint.events import Operation
+from shapelint.ops import lookup
+from shapelint.ops.dtypes import parse
+from shapelint.ops.op import GraphEffect
+from shapelint.values import Many, Tensor, Tuple
+
+CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
+NUMBERS = frozenset({"builtins.float", "builtins.int"})
+REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
+# Where gradients are zero or missing, beside those ops that say so themselves.
+FLAT = frozenset({
+    "argmax", "argmin", "argsort", "sign", "round", "floor", "ceil", "trunc", "one_hot", "bincount", "histc", "long",
+    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "sample", "floor_divide",
+})  # fmt: skip
+EFFECTS_WITHOUT = frozenset({GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT})
+COUNTING = frozenset({"int", "uint", "bool"})  # categories of dtypes without gradients
+
+
+def cuts(event: Operation) -> bool:
+    return event.name in CUTS or event.callee in NUMBERS
+
+
+def is_flat(event: Operation) -> bool:
+    """Steps and counts: no gradient, or zeros."""
+    if event.name in FLAT or effect_of(event) in EFFECTS_WITHOUT:
+        return True
+    dtype = parse(event.result.dtype) if isinstance(event.result, Tensor) else None
+    return dtype is not None and dtype.category in COUNTING
+
+
+def is_array_of_numpy(event: Operation) -> bool:
+    """NumPy knows no gradients: nothing is lost in it that was not lost before."""
+    library = event.result.library if isinstance(event.result, Tensor) else None
+    return event.callee.startswith("numpy.") or (library == "numpy" and not cuts(event))
+
+
+@lru_cache(maxsize=4096)
+def effect(callee: str) -> GraphEffect:
+    spelling = lookup(callee)
+    return GraphEffect.DIFFERENTIABLE if spelling is None else spelling.op.graph
+
+
+def effect_of(event: Operation) -> GraphEffect:
+    """What an op does to the graph; a method of an object is known by its name alone."""
+    return effect(event.callee) if event.layer is None else GraphEffect.DIFFERENTIABLE
+
+
+def rebuilds(event: Operation) -> bool:
+    """torch.tensor(t), Variable(t); torch.as_tensor only of several tensors; arrays of jax keep their history."""
+    if event.callee.startswith("jax."):
+        return False
+    if event.name == "as_tensor":
+        return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
+    return event.name in REBUILDS
