@@ -56,7 +56,7 @@ def integer(frame: Frame, node: cst.Integer) -> Value:
 
 
 def floating(frame: Frame, node: cst.Float) -> Value:
-    return Float(node.evaluated_value)
+    return Float(float(node.value))
 
 
 def imaginary(frame: Frame, node: cst.Imaginary) -> Value:
@@ -68,10 +68,12 @@ def ellipsis(frame: Frame, node: cst.Ellipsis) -> Value:
 
 
 def string(frame: Frame, node: cst.SimpleString | cst.ConcatenatedString) -> Value:
+    if isinstance(node, cst.SimpleString):
+        return literal(node.value)
     if isinstance(node, cst.ConcatenatedString):
         left, right = string(frame, node.left), string(frame, node.right)  # type: ignore[arg-type]
         return operators.on_sequences("Add", left, right) or UNKNOWN
-    return literal(node.value) if isinstance(node, cst.SimpleString) else formatted(frame, node)
+    return formatted(frame, node)
 
 
 @lru_cache(maxsize=4096)
@@ -109,7 +111,7 @@ def elements(frame: Frame, nodes: Any) -> tuple[tuple[Value, ...], bool]:
     is_complete = True
     for element in nodes:
         value = evaluate(frame, element.value)
-        if not isinstance(element, cst.StarredElement):
+        if type(element) is not cst.StarredElement:
             items.append(value)
         elif isinstance(value, Tuple):
             items.extend(value.items)
