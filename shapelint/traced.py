@@ -146,7 +146,7 @@ def keeping(
         for event in (maker, *ancestors(maker)) if maker is not None else ():
             if isinstance(event, Operation) and (cuts(event) or is_flat(event)):
                 lost = flow.any_of(event.values).live - live
-                wanted_parts = (origin for origin in lost if isinstance(origin, tuple))
+                wanted_parts = (o for o in lost if isinstance(o, tuple) and root(o) in given[id(function)])
                 if any(root(origin) in dead for origin in lost) or any(
                     is_flat(event) or origin[1] in names for origin in wanted_parts
                 ):

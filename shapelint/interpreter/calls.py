@@ -174,7 +174,8 @@ def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments,
     if not results:
         return UNKNOWN
     common = common_method(options)
-    if common is not None and all(len(events) == 1 and isinstance(events[0], Call) for events in told):
+    is_asked = all(len(events) == 1 and isinstance(events[0], Call) for events in told)
+    if common is not None and is_asked and all(isinstance(result, Unknown) for result in results):
         return opaque(frame, common, arguments, node)
     result = results[0]
     for other in results[1:]:
@@ -198,8 +199,9 @@ def call_array_method(frame: Frame, options: tuple[Value, ...], arguments: Argum
 
 
 def common_method(options: tuple[Value, ...]) -> Method | None:
-    """`opt.step` where opt is Adam(...) or SGD(...): the method of an object that is one of several."""
-    found = [option for option in options if isinstance(option, Method) and isinstance(option.receiver, Layer)]
+    """`opt.step` where opt is Adam(...) or SGD(...), `net.zero_grad`: a method of an object that is one of several."""
+    methods = [option for option in options if isinstance(option, Method) and option.function is None]
+    found = [method for method in methods if isinstance(method.receiver, Layer | Instance)]
     if len(found) < len(options) or len({method.name for method in found}) != 1:
         return None
     return Method(Union(tuple(method.receiver for method in found)), found[0].name)
