@@ -32,21 +32,21 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
 from shapelint.events import Event, Operation
-from shapelint.evidence import BROADCASTING, broadcasts, clue, name_of, shortened, tensors_of
+from shapelint.evidence import BROADCASTING, broadcasts, clue, made_by, name_of, shortened, tensors_of
 from shapelint.index import operations
 from shapelint.lineups import Table, averaged_tables, batch_table, is_meant, table_of
 from shapelint.memory import cost
 from shapelint.outer import taken_over
 from shapelint.proposals import is_column_for_certain, sites_of, squeezed
 from shapelint.rule import Clue, Report
-from shapelint.values import Tensor
+from shapelint.values import NONE, Tensor
 
 AT_CALLS = True
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, table in chain(tables(events), averaged_tables(events)):
-        if not is_meant(event, table):
+        if not is_meant(event, table) or is_averaged_product(events, event, table):
             clues = [clue(event, table.column, table.place), clue(event, table.vector)]
             if (reduction := taken_over(events, event)) is not None:
                 clues.append(
@@ -61,6 +61,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 fix_message="Give both one shape",
                 fix_is_safe=is_column_for_certain(table),
             )
+
+
+def is_averaged_product(events: Sequence[Event], event: Operation, table: Table) -> bool:
+    """Whether the mean of all products is taken: the product of two means, for which nobody makes a table."""
+    reduction = taken_over(events, event) if event.name == "mul" and not table.is_explicit else None
+    if reduction is None or reduction.name != "mean" or made_by(reduction.values[0]) is not event:
+        return False
+    return reduction.arguments.get("dim", NONE) == NONE
 
 
 def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:

@@ -27,9 +27,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dims import Origin
-from shapelint.events import Event, Kind, Operation
+from shapelint.events import Event, Kind, Operation, Stored
 from shapelint.evidence import clue, made_by, name_of
-from shapelint.index import operations
+from shapelint.index import events_of, operations
 from shapelint.rowmajor import Scramble, scramble
 from shapelint.rule import Report
 from shapelint.uses import caller_of
@@ -52,14 +52,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             continue
         sources = given.options if isinstance(given, Union) else (given,)
         found = [(x, scramble(x.shape, result.shape)) for x in sources if isinstance(x, Tensor)]
-        if len(found) < len(sources) or any(scrambled is None or is_meant(x, scrambled) for x, scrambled in found):
+        if len(found) < len(sources) or any(why is None or is_meant(events, x, why) for x, why in found):
             continue  # on some path it is right
         source, scrambled = min(found, key=lambda pair: pair[0].shape.run is not None)
         assert scrambled is not None
         yield report(events, event, source, scrambled)
 
 
-def is_meant(source: Tensor, found: Scramble) -> bool:
+def is_meant(events: Sequence[Event], source: Tensor, found: Scramble) -> bool:
     """Whether the order of elements does not matter, or rows are shifted on purpose."""
     symbols = found.moved.size.symbol, found.before.size.symbol
     maker = made_by(source)
@@ -68,7 +68,14 @@ def is_meant(source: Tensor, found: Scramble) -> bool:
     if isinstance(maker, Operation) and maker.name in SHIFTS:
         return maker.name == "pad" or any(is_filling(made_by(operand)) for operand in maker.operands)
     # Random numbers have no order, unless their author unpacks their axes and names them.
-    return is_filling(maker) and any(symbol is None or symbol.origin is not Origin.AXIS for symbol in symbols)
+    is_unnamed = any(symbol is None or symbol.origin is not Origin.AXIS for symbol in symbols)
+    return is_unnamed and is_filling(maker) and not is_buffer(events, maker)
+
+
+def is_buffer(events: Sequence[Event], maker: Event | None) -> bool:
+    """Zeros that are kept on self are there to be written into."""
+    is_zeros = isinstance(maker, Operation) and maker.name in {"zeros", "empty"}
+    return is_zeros and any(made_by(event.value) is maker for event in events_of(events, Stored))
 
 
 def is_filling(maker: Event | None) -> bool:

@@ -103,9 +103,14 @@ def chosen(x: Value) -> str:
 
 def place(events: Sequence[Event], event: Operation) -> Site:
     """The call; the constructor where several layers are called as one, as in nn.Sequential."""
-    maker = event.layer.made_by if event.layer is not None else None
-    shared = any(
-        isinstance(other, Operation) and other.layer is not event.layer and other.site.node is event.site.node
-        for other in events
-    )
-    return maker.site if maker is not None and shared else event.site
+    maker = built_at(event)
+    if maker is None:
+        return event.site
+    others = (other for other in events if isinstance(other, Operation) and other.site.node is event.site.node)
+    shared = any((other := built_at(later)) is None or other.node is not maker.node for later in others)
+    return maker if shared else event.site
+
+
+def built_at(event: Operation) -> Site | None:
+    """Where the layer is constructed that is called; several objects of a class have one place."""
+    return event.layer.made_by.site if event.layer is not None and event.layer.made_by is not None else None

@@ -1,7 +1,8 @@
 """A squeeze may remove the batch axis.
 
 Reports `squeeze()` without an axis on a value whose leading size is not known, and `squeeze(0)` on an axis that its
-author named. Silent where every axis is known, as for scalars and parameters.
+author named, or on the last state of an RNN before a layer. Silent where every axis is known, as for scalars and
+parameters.
 
 Why: the last batch of an epoch, or a request with one sample, has size 1. It loses its batch axis as well, and what
 follows takes features for samples or raises.
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.batches import is_last_state
 from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
@@ -48,10 +50,23 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if axes_of(event) == (0,) and is_named(operand):
             message = f"{name} is {operand.shape}: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
+        elif axes_of(event) == (0,) and is_last_state(operand) and is_taken(events, event):
+            message = f"{name} has one row for each sample: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
+            yield Report(event, message, (clue(event, operand),))
         elif given == NONE and (lead := leading_axis(operand)) and not is_harmless(events, event):
             message = f"{name} is {operand.shape}: {lead} {LOST}; {remedy(operand)}"
             trace, fix = (clue(event, operand),), named(event, operand)
             yield Report(event, message, trace, fix=fix, fix_message="Name the axes to remove")
+
+
+def is_taken(events: Sequence[Event], event: Operation) -> bool:
+    """Whether a layer goes on with rows of unknown number, which it would have taken as they were."""
+    x = event.arguments.get("x")
+    return (
+        isinstance(x, Tensor)
+        and x.shape.rank is None
+        and any(isinstance(use, Operation) and use.name == "linear" for use in consumers(events, made(event)))
+    )
 
 
 def is_harmless(events: Sequence[Event], event: Operation) -> bool:

@@ -249,3 +249,24 @@ def states(event: Operation) -> Iterator[Value]:
             yield from (Unknown(made_by=Item(Item(event, 1), index)) for index in range(len(parts)))
         case Tuple(items=(_, Tensor())):
             yield Unknown(made_by=Item(event, 1))
+
+
+def is_last_state(value: Value, depth: int = 0) -> bool:
+    """Whether a value has one row for each sample: `h[-1]` of an RNN's state, or both directions of it side by side."""
+    event = made_by(value)
+    if not isinstance(event, Operation) or depth > MOST_DEPTH:
+        return False
+    if event.name == "cat":
+        return axes_of(event) in {(1,), (-1,)} and all(is_last_state(v, depth + 1) for v in event.operands)
+    x, index = event.arguments.get("x", NONE), event.arguments.get("index")
+    if event.name == "getitem":
+        first, *rest = index.items if isinstance(index, Tuple) else (index,)
+        return isinstance(first, Int) and all(item == Slice(NONE, NONE, NONE) for item in rest) and _is_state(x)
+    return (event.kind in PLACE_KEEPING or event.name == "dropout") and is_last_state(x, depth + 1)
+
+
+def _is_state(value: Value) -> bool:
+    maker, index = maker_of(value), 0
+    while (part := part_of(maker)) is not None:
+        maker, index = part
+    return isinstance(maker, Operation) and maker.name == "rnn" and index == 1

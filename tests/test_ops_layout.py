@@ -788,7 +788,9 @@ def test_beside_a_run() -> None:
     assert call("torch.cat", [run(N), run(M)], -1) == run(N + M)
     assert call("torch.Tensor.view", run(N), 3, M) == shape_of(3, M)
     assert call("torch.Tensor.permute", run(N), 0, 2, 1).sizes[1] == N
-    assert call("torch.Tensor.transpose", run(N), 1, 2).least_rank == 0
+    assert call("torch.Tensor.transpose", run(N), 1, 2).least_rank == 3
+    assert call("torch.Tensor.transpose", run(N), -1, -2).axis(-2) == Axis(N)
+    assert call("torch.Tensor.transpose", run(N), 0, -1).least_rank == 0
     with pytest.raises(ShapeError):
         call("torch.matmul", run(5), shape_of(7, K))
 

@@ -264,7 +264,7 @@ def sites_of(frame: Frame, spelling: Spelling, arguments: Arguments) -> dict[str
         if node is not None and name is not None:
             sites.setdefault(name, frame.site(node))
     for keyword, node in arguments.kwarg_nodes.items():
-        sites[spelling.keywords.get(keyword, keyword)] = frame.site(node)
+        sites[spelling.named(keyword)] = frame.site(node)
     return sites
 
 
@@ -272,4 +272,4 @@ def explicit(spelling: Spelling, arguments: Arguments) -> set[str]:
     names = set(spelling.positional[: len(arguments.args)])
     if len(arguments.args) > len(spelling.positional) and spelling.variadic:
         names.add(spelling.variadic)
-    return names | {spelling.keywords.get(keyword, keyword) for keyword in arguments.kwargs}
+    return names | {spelling.named(keyword) for keyword in arguments.kwargs}

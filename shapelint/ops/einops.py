@@ -9,7 +9,7 @@ from shapelint.dims import ONE, Dim, anonymous, as_dim, product
 from shapelint.events import Kind
 from shapelint.ops.dtypes import element_dtype, is_inexact
 from shapelint.ops.equations import ELLIPSIS, contracted
-from shapelint.ops.op import Op, ShapeError, Unknowable, size_or_any, tensor
+from shapelint.ops.op import SIZE, Op, ShapeError, Unknowable, size_or_any, tensor
 from shapelint.ops.reshaping import FREE, merged, regrouped, target_sizes
 from shapelint.ops.runs import ends, joined, with_rank
 from shapelint.record import record
@@ -84,7 +84,7 @@ def _pattern(value: Value) -> str:
 def _given(sizes: Mapping[str, Value], *sides: Side) -> dict[str, Dim]:
     """The sizes that keywords and numbers give."""
     numbers = {name: size for side in sides for name in side.names if (size := number(name)) is not None}
-    return {name: size_or_any(value) for name, value in sizes.items()} | numbers
+    return {name.removesuffix(SIZE): size_or_any(value) for name, value in sizes.items()} | numbers
 
 
 @record()

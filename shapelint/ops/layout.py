@@ -115,9 +115,20 @@ def transpose(x: Value, first: Value, second: Value) -> Shape:
         return shape
     a, b = shape.axis(i), shape.axis(j)
     if a is None or b is None:
-        return hidden(shape, "transpose", i, j)
+        return _swapped_beside_run(shape, i, j)
     axes = {_place(shape, i): b, _place(shape, j): a}
     return _rebuilt(shape, [axes.get(k, axis) for k, axis in enumerate(shape.axes)])
+
+
+def _swapped_beside_run(shape: Shape, i: int, j: int) -> Shape:
+    """Axes that come out of a run are there for certain, as they are named."""
+    if (i < 0) != (j < 0):
+        return hidden(shape, "transpose", i, j)
+    before, after = (max(i, j) + 1, 0) if i >= 0 else (0, -min(i, j))
+    front, middle, back = ends(shape, before, after)
+    swapped = [*front, *back]
+    swapped[i], swapped[j] = swapped[j], swapped[i]
+    return joined(tuple(swapped[:before]), middle, tuple(swapped[before:]))
 
 
 def _place(shape: Shape, index: int) -> int:

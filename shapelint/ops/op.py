@@ -142,6 +142,9 @@ SYNONYMS: Mapping[str, str] = {
 }
 
 
+SIZE = " size"
+
+
 @record()
 class Spelling:
     """One library signature: parameter names in canonical form, in order."""
@@ -157,6 +160,11 @@ class Spelling:
     by_operands: bool = False  # a method or operator: the operands decide which library it is
     layer: Layer | None = None  # the object whose call this is
     in_place: bool = False  # `add_`, `+=`: the result is the receiver and keeps its shape
+
+    def named(self, keyword: str) -> str:
+        """The canonical name of a keyword; a size of einops may be called like a parameter: `x=h` beside `tensor`."""
+        known = self.keywords.get(keyword)
+        return known or (keyword + SIZE if self.accepts_any and keyword in self.accepts else keyword)
 
 
 def parse_spelling(op: Op, text: str) -> Spelling:
@@ -196,7 +204,7 @@ def canonical(name: str, accepts: frozenset[str]) -> str:
 def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value]) -> dict[str, Value]:
     """Arguments by canonical name, in the order of the signature. Unknown keywords are kept under their own name.
 
-    Raises Unknowable when there are more positional arguments than the signature has, or a size has the name of one.
+    Raises Unknowable when there are more positional arguments than the signature has.
     """
     bound: dict[str, Value] = dict(zip(spelling.positional, args))
     rest = args[len(spelling.positional) :]
@@ -210,9 +218,7 @@ def bind(spelling: Spelling, args: tuple[Value, ...], kwargs: Mapping[str, Value
             case _:
                 bound[spelling.variadic] = collected(rest)
     for name, value in kwargs.items():
-        if spelling.accepts_any and name not in spelling.keywords and name in spelling.accepts:
-            raise Unknowable(f"{name} is a size, not the parameter")
-        bound[spelling.keywords.get(name, name)] = value
+        bound[spelling.named(name)] = value
     return bound
 
 
