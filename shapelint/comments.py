@@ -17,7 +17,7 @@ WORDS = frozenset({"shape", "shapes", "size", "sizes", "output", "out", "result"
 BRACKETS = re.compile(r"\(\[([^()\[\]]*)\]\)|\(([^()\[\]]*)\)|\[([^()\[\]]*)\]")
 CROSSED = re.compile(r"\w+(?: [x×] \w+)+|(?:[A-Z][A-Z0-9_]*|\d+)(?:[x×](?:[A-Z][A-Z0-9_]*|\d+))+")
 ARROW = re.compile(r"->|=>|→")
-ELEMENT = re.compile(r"\.\.\.|[*#]?[\w.'\s+\-*/^%]+")
+ELEMENT = re.compile(r"\.\.\.|(?!\d+ ?/ ?\d+$)[*#]?[\w.'\s+\-*/^%]+")  # 3/4: one of both
 ALTERNATIVE = re.compile(
     r"[-+*/@&|=<>]|(?:or|if|when|unless|otherwise|and|x|with|for|to)\b(?=.*[\[(])|or\b|if\b|when\b|\d"
 )
@@ -56,7 +56,7 @@ def claim(comment: str) -> Claim | None:
     stated = parts[-1].strip()
     crossed = CROSSED.match(stated)
     if crossed is not None and not stated[crossed.end() :].strip(" ."):
-        axes = tuple(re.split(r" ?[x×] ?", crossed[0]))
+        axes = tuple(re.split(r" [x×] " if " " in crossed[0] else r"[x×]", crossed[0]))
         is_size = any(not axis.isdigit() for axis in axes)
         return Claim(crossed[0], axes, lead["name"] or "", all(map(_is_symbol, axes))) if is_size else None
     found = BRACKETS.match(stated)

@@ -46,6 +46,7 @@ from shapelint.values import (
 
 SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
 WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
+ATTACHED = frozenset({GraphState.GRAPH, GraphState.LEAF})  # computed, or the weight of a layer itself
 LEAVES = frozenset({"parameter", "requires_grad_"})
 LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
 COUNTS = re.compile(r"\b(U?[Ii]nt\d*|[Bb]ool|LongTensor|BoolTensor)\b")  # annotations of what has no gradient
@@ -148,7 +149,7 @@ class Flow:
                 if maker is not None:
                     return self.of(maker)
                 graph = graph_of(value)
-                return Hold(graph.origins) if graph.state is GraphState.GRAPH else LOOSE
+                return Hold(graph.origins) if graph.origins and graph.state in ATTACHED else LOOSE
             case Layer(name=name, config=config) if name.startswith("torch.distributions."):
                 return self.any_of(tuple(config.values()))
         return LOOSE
@@ -337,6 +338,8 @@ class Flow:
                 return options
             case Call(callee=Function(), result=result) if maker_of(result) is not None:
                 return (result,)
+            case Item(of=Call(callee=Function(), result=Tuple(items=items)), index=index) if index < len(items):
+                return (items[index],)
             case Operation(name="mul" | "div") if not is_without_gradients(event.regions):
                 factors = [value for value in event.values if self.hold(value) != LOOSE]
                 return (factors[0],) if len(factors) == 1 else None

@@ -85,7 +85,9 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
     for event in operations(events, {Kind.LOSS, Kind.REDUCTION}):
         match event:
             case Operation(kind=Kind.LOSS, values=(prediction, *others)):
-                predictions = flow.hold(prediction).live
+                held = flow.hold(prediction)
+                # mse(codes.detach(), latents) pulls at the latents: what is detached is the target.
+                predictions = held.live or (flow.any_of(others).live if held.cuts else held.live)
                 found |= predictions
                 labels |= flow.any_of(others).live - predictions
             case Operation(kind=Kind.REDUCTION, values=(averaged, *_)) if event.arguments.get("dim", NONE) == NONE:

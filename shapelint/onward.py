@@ -11,7 +11,7 @@ from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
 from shapelint.regions import SWITCHES, is_without_gradients
-from shapelint.registration import WEIGHTED_LAYERS, Step, steps_of
+from shapelint.registration import WEIGHTED_LAYERS, Step, is_module, steps_of
 from shapelint.switched import handled, is_among, optimized, parts_of, switched_off
 from shapelint.values import FALSE, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
 
@@ -167,6 +167,7 @@ def is_layer(event: Operation) -> bool:
 def untrained(events: Sequence[Event], cut: Cut, owner: Value | None) -> frozenset[object]:
     """What of the lost origins trains nowhere, though it should: it is listed, or belongs to a module of the file."""
     idle, listed, live = handled(events), optimized(events), trained(events)
+    is_tool = isinstance(owner, Instance) and not is_module(owner)  # a transform with filters, set by hand
     return frozenset(
         origin
         for origin in cut.lost
@@ -174,7 +175,7 @@ def untrained(events: Sequence[Event], cut: Cut, owner: Value | None) -> frozens
         and not is_among(origin, idle)
         and (
             is_among(origin, listed)
-            or (isinstance(origin, Layer) and origin.name in WEIGHTED_LAYERS)
+            or (isinstance(origin, Layer) and origin.name in WEIGHTED_LAYERS and not is_tool)
             or is_made(origin)
         )
     )

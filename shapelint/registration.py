@@ -29,6 +29,7 @@ from shapelint.values import (
 PLAIN = dict.fromkeys(("list", "tuple", "set"), "nn.ModuleList or nn.ParameterList") | dict.fromkeys(
     ("dict", "SimpleNamespace"), "nn.ModuleDict or nn.ParameterDict"
 )
+LOOKED_INTO = frozenset({"ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict"})
 WEIGHTED = (
     *("Linear", "Bilinear", "LazyLinear", "Embedding", "EmbeddingBag", "PReLU", "MultiheadAttention", "Transformer"),
     *("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "LayerNorm", "GroupNorm", "RMSNorm"),
@@ -148,13 +149,22 @@ def registered(events: Sequence[Event]) -> set[int]:
 def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
     """Identities of the events that store what is known, and of those that store there in other evaluations.
 
-    Not those for other classes: a subclass may register what its base leaves in a list.
+    Also where the attribute becomes a ModuleList in the end. Not those for other classes: a subclass may register what
+    its base leaves in a list.
     """
     places: dict[tuple[int, int], list[Stored]] = {}
+    last: dict[tuple[int, str], Stored] = {}
     for event in events_of(events, Stored):
         places.setdefault((id(event.site.node), id(event.owner.cls)), []).append(event)
+        if event.container is None:
+            last[id(event.owner.cls), event.attribute] = event
     groups = (g for g in places.values() if any(identity(v) in known for event in g for v in learners(event.value)))
-    return {id(event) for group in groups for event in group}
+    replaced = (g for g in places.values() if _is_looked_into(last.get((id(g[0].owner.cls), g[0].attribute))))
+    return {id(event) for group in (*groups, *replaced) for event in group}
+
+
+def _is_looked_into(stored: Stored | None) -> bool:
+    return stored is not None and getattr(stored.value, "kind", None) in LOOKED_INTO
 
 
 def handed_out(events: Sequence[Event]) -> set[int]:

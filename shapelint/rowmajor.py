@@ -56,7 +56,7 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes)
     if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
         return None
-    if may_be_one(found.moved.size, sizes):
+    if may_be_one(found.moved.size, sizes) or is_left_out(found.before, pieces, sizes):
         return None
     return None if may_be_same(found, exact(product(sizes))) else found
 
@@ -67,6 +67,15 @@ def may_be_one(size: Dim, asked: Sequence[Dim]) -> bool:
     if symbol is None or symbol.origin is not Origin.ANONYMOUS or symbol.derivation is not None:
         return False
     return not any(symbol in other.symbols() for other in asked)
+
+
+def is_left_out(first: Piece, pieces: Sequence[Piece], asked: Sequence[Dim]) -> bool:
+    """The first axis of a source whose rank is not known, where later ones may be all that is asked for: it is 1."""
+    if first.place != 0 or not any(piece.is_run for piece in pieces):
+        return False
+    named = {symbol for size in asked for symbol in size.symbols()}
+    later = {symbol for piece in pieces if piece.place > 0 for symbol in piece.size.symbols()}
+    return named.isdisjoint(first.size.symbols()) and first.size.value is None and not later <= named
 
 
 def may_be_same(found: Scramble, numel: Dim) -> bool:

@@ -81,13 +81,19 @@ def _multiplied(left: Value | None, right: Value | None) -> str | None:
 def _counted(events: Sequence[Event], event: Operation, left: Value | None, right: Value | None) -> str | None:
     """A counter of bytes: `votes += mask` in a loop, `histogram[value] += 1`."""
     element = made_by(left) if left is not None else None
-    if left is None or isinstance(left, Int):
+    if left is None or isinstance(left, Int) or is_painted(right):
         return None
     if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
         grows = constant(right) == 1 and is_zeros(element.operands[0])
     else:
         grows = is_carried(events, event, left) or is_kept(events, event, left)
     return "255 + 1 is 0" if grows else None
+
+
+def is_painted(value: Value | None) -> bool:
+    """A mask times a colour: each element is painted once."""
+    maker = made_by(value) if value is not None else None
+    return isinstance(maker, Operation) and maker.name == "mul" and any(map(zero_or_one, maker.operands))
 
 
 def _brightened(left: Value | None, right: Value | None) -> str | None:

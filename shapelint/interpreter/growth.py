@@ -11,7 +11,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.stores import statements
 from shapelint.precision import NARROW
 from shapelint.scopes import Path
-from shapelint.values import UNKNOWN, Dict, Instance, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import UNKNOWN, Dict, Instance, Many, Tensor, Tuple, Union, Unknown, Value
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
 BINDING = frozenset({cst.For, cst.Assign, cst.AnnAssign, cst.Del, cst.Expr, cst.With})
@@ -23,6 +23,8 @@ def appended(frame: Frame, node: cst.Call, receiver: Value, args: tuple[Value, .
     if not args and isinstance(node.func, cst.Attribute):
         emptied(frame, node.func.value, node)
     if args and isinstance(node.func, cst.Attribute) and not isinstance(receiver, Tensor):
+        if isinstance(receiver, Instance) or (node.func.attr.value == "add" and not isinstance(receiver, Tuple | Many)):
+            return  # meter.add(loss): what it keeps of it is the meter's own affair
         grown(frame, node.func.value, args[-1], node)
 
 

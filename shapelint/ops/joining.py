@@ -46,6 +46,8 @@ def concatenate(tensors: Value, dim: Value = Int(as_dim(0))) -> Shape:  # noqa: 
 def _cat(tensors: Value, dim: int) -> Shape:
     match tensors:
         case Tuple(items=items) if items:
+            if any(map(_is_zero, items)):
+                raise Unknowable("0 stands where the first round of a loop puts a tensor")
             shapes = [tensor(item).shape for item in items]
             return _cat_shapes([s for s in shapes if s.sizes != (as_dim(0),)] or shapes, dim)
         case Many(item=item, length=length):
@@ -54,6 +56,10 @@ def _cat(tensors: Value, dim: int) -> Shape:
             count, rest = shape.head[0], Shape(shape.head[1:])
             return edited(rest, (dim,), lambda axis: (_many_times(axis, count.size),))
     raise Unknowable("nothing known to join")
+
+
+def _is_zero(item: Value) -> bool:
+    return isinstance(item, Int) and item.dim.value == 0
 
 
 def _many_times(axis: Axis, count: Dim | None) -> Axis:
@@ -132,6 +138,8 @@ def stack(tensors: Value, dim: Value = NONE) -> Shape:
         case Tuple(items=items) if items:
             shapes = [tensor(item).shape for item in items]
             one, count = _one_of(shapes), as_dim(len(items))
+        case Many(item=Tensor(shape=shape)) if shape.sizes == (as_dim(0),):
+            raise Unknowable("an empty tensor is what out= fills, and gets its shape from that")
         case Many(item=item, length=length):
             one, count = tensor(item).shape, length if length is not None else anonymous(object())
         case Tensor(shape=shape) if shape.run is None and shape.head:
