@@ -86,6 +86,16 @@ def shape(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return UNKNOWN
 
 
+def counts_items(frame: Frame, node: cst.Call) -> bool:
+    """`range(len(sizes) - 1)` of a list whose items are known: as good as going through the list itself."""
+    parts = [part for arg in node.args for part in (arg.value, getattr(arg.value, "left", None))]
+    for part in parts:
+        match part:
+            case cst.Call(func=cst.Name(value="len"), args=(cst.Arg(value=cst.Name(value=name)),)):
+                return isinstance(frame.scope.lookup(name), Tuple)
+    return False
+
+
 def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     known = [value.dim for value in arguments.args if isinstance(value, Int | Unknown) and value.dim is not None]
     size = None
@@ -97,7 +107,8 @@ def ranged(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
                 size = stop - start
             case [start, stop, step] if step.value is not None and step.value > 0:
                 size = derive("//", stop - start + (step.value - 1), step) if step.value != 1 else stop - start
-    if frame.run.is_exact and size is not None and all(dim.value is not None for dim in known):
+    is_short = size is not None and size.value is not None and size.value <= comprehensions.MOST_UNROLLED
+    if (frame.run.is_exact or (is_short and counts_items(frame, node))) and all(dim.value is not None for dim in known):
         return Tuple(tuple(Int(as_dim(i)) for i in range(*(dim.value or 0 for dim in known))), "range")
     return Many(Int(data_dependent(frame.place(node), "i")), size, "range")
 
