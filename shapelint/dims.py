@@ -117,7 +117,7 @@ class Dim:
         return Dim(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
 
     def __sub__(self, other: Dim | int) -> Dim:
-        return self + -as_dim(other)
+        return _collect([*self.terms, *((monomial, -number) for monomial, number in as_dim(other).terms)])
 
     def __mul__(self, other: Dim | int) -> Dim:
         factor = as_dim(other)
@@ -253,12 +253,22 @@ def compare(a: Dim, b: Dim) -> Truth:
     """Same, different, or undecided, given that every symbol is at least 1."""
     if a == b:
         return Truth.SAME
+    if _is_free(a, b) or _is_free(b, a):
+        return Truth.UNDECIDED  # what comes out below, and the frequent case
     difference = a - b
     if difference.value is not None:
         return Truth.DIFFERENT
     if _is_positive(difference) or _is_positive(-difference) or _never_zero_mod(difference):
         return Truth.DIFFERENT
     return Truth.UNDECIDED
+
+
+def _is_free(a: Dim, b: Dim) -> bool:
+    """Whether one is a product of symbols, and the other such a product as well or a number from 1 on."""
+    if len(a.terms) != 1 or len(b.terms) != 1:
+        return False
+    (monomial, coefficient), (other, number) = a.terms[0], b.terms[0]
+    return bool(monomial) and coefficient == 1 and (number == 1 if other else number >= 1)
 
 
 def _is_positive(dim: Dim) -> bool:

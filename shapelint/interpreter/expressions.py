@@ -52,7 +52,12 @@ def name(frame: Frame, node: cst.Name) -> Value:
 
 
 def integer(frame: Frame, node: cst.Integer) -> Value:
-    return Int(as_dim(int(node.value.replace("_", ""), 0)) if node.value.strip("0_") else as_dim(0))
+    return whole_number(node.value)
+
+
+@lru_cache(maxsize=1024)
+def whole_number(text: str) -> Int:
+    return Int(as_dim(int(text.replace("_", ""), 0)) if text.strip("0_") else as_dim(0))
 
 
 def floating(frame: Frame, node: cst.Float) -> Value:

@@ -40,14 +40,13 @@ def finish(spelling: Spelling, bound: Mapping[str, Value], result: object) -> Va
     """
     match result:
         case Shape():
-            return finish(spelling, bound, Part(result))
+            return _into(spelling, bound, _made(spelling, bound, result))
         case Part(shape, dtype, graph):
-            tensor = _complete(spelling, bound, Tensor(shape), dtype, graph)
-            return _into(spelling, bound, tensor)
+            return _into(spelling, bound, _made(spelling, bound, shape, dtype, graph))
         case Tensor():
-            return _complete(spelling, bound, result)
+            return _completed(spelling, bound, result)
         case Many(item=Tensor() as item):
-            return replace(result, item=_complete(spelling, bound, item))
+            return replace(result, item=_completed(spelling, bound, item))
         case Named(parts, kind):
             items = tuple(finish(spelling, bound, part) for part in parts.values())
             return Tuple(items, kind or spelling.op.name, tuple(parts))
@@ -56,19 +55,25 @@ def finish(spelling: Spelling, bound: Mapping[str, Value], result: object) -> Va
     return result  # type: ignore[return-value]
 
 
-def _complete(
+def _made(
     spelling: Spelling,
     bound: Mapping[str, Value],
-    tensor: Tensor,
+    shape: Shape,
     dtype: object = None,
     effect: GraphEffect | None = None,
 ) -> Tensor:
+    library = library_of(spelling, bound)
+    known = result_dtype(spelling.op.dtype if dtype is None else dtype, bound, library)  # type: ignore[arg-type]
+    return Tensor(shape, known, library, _graph(effect or spelling.op.graph, bound, library, known))
+
+
+def _completed(spelling: Spelling, bound: Mapping[str, Value], tensor: Tensor) -> Tensor:
+    """A tensor with what its op's row says, where the shape function leaves it open."""
     library = tensor.library or library_of(spelling, bound)
-    rule = spelling.op.dtype if dtype is None else dtype
-    known = tensor.dtype or result_dtype(rule, bound, library)  # type: ignore[arg-type]
+    known = tensor.dtype or result_dtype(spelling.op.dtype, bound, library)
     graph = tensor.graph
     if graph == UNTRACKED:
-        graph = _graph(effect or spelling.op.graph, bound, library, known)
+        graph = _graph(spelling.op.graph, bound, library, known)
     return Tensor(tensor.shape, known, library, graph)
 
 
@@ -155,6 +160,8 @@ def _graphs(value: Value, is_operand: bool) -> Iterable[Graph]:
 def combine(graphs: Iterable[Graph]) -> Graph:
     """How the result of a differentiable op hangs on what its operands hang on."""
     graphs = list(graphs)
+    if all(graph is UNTRACKED for graph in graphs):  # the frequent case
+        return UNTRACKED if graphs else CONSTANT
     attached = [g for g in graphs if g.state in ATTACHED]
     if attached:
         return Graph(GraphState.GRAPH, _origins(attached))
