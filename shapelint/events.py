@@ -12,6 +12,7 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
+from shapelint.declarations import Annotation, Decorator
 from shapelint.record import record
 from shapelint.shapes import Broadcast, line_up
 from shapelint.values import Class, Function, Instance, Layer, Tensor, Tuple, Value, tensors_in
@@ -350,26 +351,6 @@ class Region:
     site: Site
     arguments: Mapping[str, Value] = field(default_factory=dict)
     values: tuple[Value, ...] = ()
-
-
-@record()
-class Decorator:
-    """A decorator as resolved: canonical name ("jaxtyping.jaxtyped"), keywords by name, None for a bare one."""
-
-    name: str
-    site: Site
-    keywords: Mapping[str, Value] | None = None
-
-
-@record()
-class Annotation:
-    """A jaxtyping annotation as written: where, of what, and its shape string."""
-
-    name: str  # parameter, variable, or "return"
-    dtype: str  # "Float"
-    text: str  # "b t d"
-    site: Site  # the annotation's subscript; all of it where it is quoted
-    place: str = "parameter"  # or "return", "variable", "field"
 
 
 @record(eq=False)

@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from shapelint.events import Annotation, Declared, Decorator
+from shapelint.declarations import Annotation, Decorator
+from shapelint.events import Declared
 from shapelint.values import NONE
 
 JAXTYPED = "jaxtyping.jaxtyped"

@@ -17,6 +17,7 @@ ORDER = (
     {"values"},
     {"memory"},
     {"shapes", "joins", "rowmajor"},
+    {"declarations"},
     {"events"},
     {"provenance"},
     {"annotations", "comments"},

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shapelint.events import Annotation, Call, Declared, Decorator
+from shapelint.declarations import Annotation, Decorator
+from shapelint.events import Call, Declared
 from shapelint.interpreter import contracts, expressions, subscripts, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
