@@ -43,6 +43,7 @@ from shapelint.index import events_of, operations
 from shapelint.lineups import has_one
 from shapelint.outer import is_shared
 from shapelint.proposals import kept
+from shapelint.provenance import ancestors
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor, Unknown, Value
 
@@ -55,6 +56,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     pairs = [pair for event in operations(events, BROADCASTING) for pair in reduced_operands(event)]
     if pairs:
         ranks, by_label, told = least_ranks(events), works_by_label(events), contradicted(events)
+        reported: set[int] = set()
         for event, reduced, reductions in pairs:
             operands = [value for value in event.values if isinstance(value, Tensor | Unknown)]
             for reduction in reductions:
@@ -62,7 +64,10 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 if id(reduction.site.node) in told:
                     continue
                 if source is not None and not (by_label and library(reduction) is None):
-                    yield report(event, reduction, reduced, source, is_shared(events, event, reduced))
+                    # softmax by hand drops two axes: each is a mistake of its own.
+                    is_another = any(id(earlier) in reported for earlier in ancestors(reduction))
+                    reported.add(id(reduction))
+                    yield report(event, reduction, reduced, source, is_shared(events, event, reduced), is_another)
                     break
 
 
@@ -110,7 +115,9 @@ def library(reduction: Operation) -> str | None:
     return reduced.library if isinstance(reduced, Tensor) else None
 
 
-def report(event: Operation, reduction: Operation, reduced: Value, source: Value, shared: bool) -> Report:
+def report(
+    event: Operation, reduction: Operation, reduced: Value, source: Value, shared: bool, is_another: bool
+) -> Report:
     row, table = name_of(event, reduced, "the reduction"), name_of(event, source, "its source")
     known = f" {source.shape}" if isinstance(source, Tensor) and source.shape.rank is not None else ""
     keep = "keepdim=True" if library(reduction) == "torch" else "keepdims=True"
@@ -125,4 +132,5 @@ def report(event: Operation, reduction: Operation, reduced: Value, source: Value
         fix=kept(reduction, keep),
         fix_message=f"Keep the axis: {keep}",
         fix_is_safe=not shared,
+        stands_alone=is_another,
     )
