@@ -181,9 +181,27 @@ def bind(frame: Frame, statement: cst.BaseSmallStatement, stated: Claim) -> None
     match statement:
         case cst.Assign(targets=(cst.AssignTarget(target=cst.Name(value=name)),)) if stated.name in {"", name}:
             value = frame.scope.names.get(name)
-            if value is not None and is_open(value) and speaks_of(value, stated):
+            if value is None or not speaks_of(value, stated):
+                return
+            if is_open(value):
                 said = Stated(stated.text, stated.axes)
                 frame.scope.names[name] = informed(frame, value, said, str(frame.place(statement)), ())
+            elif isinstance(value, Tensor) and value.shape.run is not None:
+                frame.scope.names[name] = completed(frame, value, stated, str(frame.place(statement)))
+
+
+def completed(frame: Frame, value: Tensor, stated: Claim, name: str) -> Tensor:
+    """The array with the axes that are stated between those that are known: (..., 1) and (B, T, 1)."""
+    shape = shape_of(stated.axes, known_in(frame, ()), (frame.key, name))
+    head, tail = len(value.shape.head), len(value.shape.tail)
+    if shape.run is not None or len(shape.head) <= head + tail:
+        return value
+    rest = shape.head[head : len(shape.head) - tail]
+    said = (*shape.head[:head], *shape.head[len(shape.head) - tail :])
+    if any(a.size != b.size for a, b in zip(value.shape.axes, said)):
+        return value
+    note(frame)
+    return replace(value, shape=Shape((*value.shape.head, *rest, *value.shape.tail)))
 
 
 def speaks_of(value: Value, stated: Claim) -> bool:
