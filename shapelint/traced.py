@@ -12,7 +12,20 @@ from shapelint.index import events_of, once_per_file
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.registration import steps
-from shapelint.values import TRUE, Function, Int, Library, Method, Partial, Tensor, Tuple, Unknown, Value, maker_of
+from shapelint.values import (
+    TRUE,
+    Function,
+    Int,
+    Library,
+    Method,
+    Partial,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    maker_of,
+    options,
+)
 
 GRADIENTS = frozenset({
     "jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad",
@@ -119,7 +132,7 @@ def dead_objectives(events: Sequence[Event]) -> Iterator[DeadTerm]:
     """The parts of what jax differentiates that have no gradient, while others have one."""
     for found in objectives(events):
         for function, loss in found.losses:
-            maker, seeds = maker_of(loss), found.given[id(function)]
+            maker, seeds = next(makers_of(loss), None), found.given[id(function)]
             for dead in dead_parts(found.flow, loss, maker, is_certain=True) if maker is not None else ():
                 if any(root(origin) in seeds for origin in dead.cut.lost):
                     yield dead
@@ -142,8 +155,7 @@ def keeping(
         live = flow.hold(loss).live
         dead = {seed for seed in given[id(function)] if not any(root(origin) is seed for origin in live)}
         names = asked.get(id(function), frozenset())
-        maker = maker_of(loss)
-        for event in (maker, *ancestors(maker)) if maker is not None else ():
+        for event in (event for maker in makers_of(loss) for event in (maker, *ancestors(maker))):
             if isinstance(event, Operation) and (cuts(event) or is_flat(event)):
                 lost = flow.any_of(event.values).live - live
                 wanted_parts = (o for o in lost if isinstance(o, tuple) and root(o) in given[id(function)])
@@ -152,6 +164,11 @@ def keeping(
                 ):
                     yield Cut(event, lost)
                     break
+
+
+def makers_of(loss: Value) -> Iterator[Event]:
+    """What made a loss: a loop that may have no round leaves the number before it, or a tensor."""
+    return (maker for option in options(loss) if (maker := maker_of(option)) is not None)
 
 
 def names_of(cut: Cut) -> str:
