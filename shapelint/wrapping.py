@@ -101,7 +101,8 @@ def _brightened(left: Value | None, right: Value | None) -> str | None:
     for array, other in ((left, right), (right, left)):
         if array is None or other is None or not is_picture(array):
             continue
-        number = constant(other) if isinstance(other, Int) else None
+        is_number = isinstance(other, Int) or (isinstance(other, Tensor) and other.shape.rank == 0)  # np.uint8(60)
+        number = constant(other) if is_number else None
         if number is not None and 2 <= number < 255:
             return f"255 + {int(number)} is {int(number) - 1}"
         if number is None and dtype_of(other) == BYTE and is_picture(other):
@@ -136,11 +137,13 @@ def is_picture(value: Value) -> bool:
 
 
 def _is_scaled(maker: Event | None) -> bool:
-    """`(image * 255).astype(np.uint8)`, `x.clip(0, 255)`"""
+    """`(image * 255).astype(np.uint8)`, `x.clip(0, 255)`, a ramp from 0 to 255"""
     if not isinstance(maker, Operation):
         return False
+    if maker.kind in {Kind.RESHAPE, Kind.LAYOUT}:
+        return any(map(_is_scaled, map(made_by, maker.operands[:1])))
     numbers = {constant(value) for value in maker.values if not isinstance(value, Tensor)}
-    if maker.name in {"mul", "clamp"} and 255 in numbers:
+    if maker.name in {"mul", "clamp", "linspace"} and 255 in numbers:
         return not (maker.name == "mul" and any(_is_mask(value) for value in maker.values))
     return maker.name in {"clamp", "round", "add", "rint", "floor"} and any(
         map(_is_scaled, map(made_by, maker.operands))
