@@ -299,7 +299,7 @@ def differs_by_default(a: Dim, b: Dim) -> bool:
 
 
 def meant_different(a: Dim, b: Dim) -> bool:
-    """True for two axes that one author named differently in one scope ("n" and "d")."""
+    """True for two axes that one author named differently in one scope ("n" and "d"); num_bins counts the bins."""
     left, right = a.symbol, b.symbol
     return (
         left is not None
@@ -307,7 +307,12 @@ def meant_different(a: Dim, b: Dim) -> bool:
         and left.origin is right.origin is Origin.AXIS
         and left.scope == right.scope
         and left.name != right.name
+        and _counted(left.name) != _counted(right.name)
     )
+
+
+def _counted(name: str) -> str:
+    return name.removeprefix("num_").removeprefix("n_")
 
 
 def evaluate(dim: Dim, sizes: Mapping[Symbol, int]) -> int:

@@ -16,6 +16,7 @@ from shapelint.values import (
     Class,
     Const,
     Hint,
+    Instance,
     Library,
     Tuple,
     Value,
@@ -239,7 +240,10 @@ def _without_library(hint: TypeHint) -> TypeHint:
 
 
 def subscript_hint(base: Value, index: Value) -> Value:
-    """What `base[index]` evaluates to where it is a type, Unknown where it is none that says something here."""
+    """What `base[index]` evaluates to where it is a type, Unknown where it is none that says something here.
+
+    An object that was made with a dtype of jaxtyping is a wrapper of it: `Float = Typing(jaxtyping.Float)`.
+    """
     items = index.items if isinstance(index, Tuple) and index.kind == "tuple" else (index,)
     match base:
         case Library(name=name):
@@ -250,6 +254,9 @@ def subscript_hint(base: Value, index: Value) -> Value:
             return _subscript_array(array, items)
         case Class() if any(_dtype_class(ancestor) for ancestor in base.ancestry()):
             return _array(None, items)
+        case Instance(attributes=attributes):
+            held = (value.name for value in attributes.values() if isinstance(value, Library) and _dtype_class(value))
+            return next((_array(DTYPES.get(name.rpartition(".")[2]), items) for name in held), UNKNOWN)
     return _wrapped(base, items)
 
 

@@ -279,7 +279,7 @@ def call_unknown_method(
     is_array = (
         counts or name in ARRAY_METHODS or (receiver.dtype is not None and lookup(f"torch.Tensor.{name}") is not None)
     )
-    if is_array and not objects.is_plot(name, arguments) and receiver_node is not None:
+    if is_array and not objects.is_of_other(name, arguments) and receiver_node is not None:
         tensor = attributes.as_tensor(frame, receiver, receiver_node)
         found = call_tensor_method(frame, tensor, name, arguments, node, receiver_node)
         return objects.of_table(frame, receiver, arguments, found, node)

@@ -43,7 +43,12 @@ def of_table(frame: Frame, receiver: Unknown, arguments: Arguments, result: Valu
 SCATTERED = frozenset({"dim", "index", "src", "value", "reduce"})
 
 
-def is_plot(name: str, arguments: Arguments) -> bool:
-    """`ax.scatter(x, y, c=labels)` draws points; an array's scatter takes an axis first."""
+ALONE = frozenset({"abs", "cos", "detach", "exp", "floor", "log", "sigmoid", "sin", "sqrt", "tanh", "tolist"})
+
+
+def is_of_other(name: str, arguments: Arguments) -> bool:
+    """`ax.scatter(x, y, c=labels)` draws points, an array's takes an axis first; `run.log(values)` is a logger's."""
+    if name in ALONE:
+        return bool(arguments.args or arguments.kwargs)
     first = arguments.args[0] if arguments.args else None
     return name == "scatter" and (isinstance(first, Tensor | Tuple | Many) or not arguments.kwargs.keys() <= SCATTERED)

@@ -18,6 +18,7 @@ from shapelint.values import (
     Dict,
     Float,
     Hint,
+    Instance,
     Int,
     Layer,
     Library,
@@ -83,7 +84,7 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             return Partial(base, (index,))  # x.at[index], until its .set or .add is called
         case Library(name=name) if name in BRACKETED:
             return bracketed(frame, name, index, node)
-        case Hint() | Library() | Class():
+        case Hint() | Library() | Class() | Instance():
             from shapelint.interpreter.contracts import subscripted
 
             return subscripted(base, index)

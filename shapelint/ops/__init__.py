@@ -19,6 +19,7 @@ from shapelint.ops import (
     datasets,
     distributions,
     einops,
+    einx,
     elementwise,
     environments,
     estimators,
@@ -63,7 +64,7 @@ from shapelint.values import UNKNOWN, Int, Layer, Tensor, Unknown, Value
 TOPICS = (
     *(elementwise, operators, broadcasting),
     *(reductions, normalisation, ordering, creation, random, casts, autograd),
-    *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops),
+    *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops, einx),
     *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
     *(files, datasets, estimators, frames, images, vision, environments),

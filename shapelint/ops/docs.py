@@ -22,6 +22,7 @@ HELD: Mapping[str, str] = {
     "numpy": "`tests/test_numpy_jax_properties.py` (drawn calls of every name), `tests/test_indexing.py`",
     "jax": "`tests/test_numpy_jax_properties.py` (drawn calls of every name)",
     "einops": "`tests/test_einops.py` (against einops)",
+    "einx": "`tests/test_einx.py` (against torch's own equations)",
     "operator": "`tests/test_ops_basic.py`, `tests/test_indexing.py`",
     **dict.fromkeys(
         ("sklearn", "scipy", "pandas", "torchvision", "PIL", "gym", "gymnasium"),
@@ -35,20 +36,18 @@ NOT_MODELLED: Mapping[str, str] = {
         torch.nn.Sequential torch.nn.ModuleList torch.nn.ModuleDict torch.Tensor.data torch.Tensor.grad""",
     "Control flow over functions, whose results are what the function gives": """
         jax.lax.scan jax.lax.cond jax.lax.switch jax.lax.while_loop jax.lax.fori_loop flax.linen.scan""",
-    "The notation of einx, which infers axes by rules of its own": """
-        einx.where einx.multiply einx.add einx.divide einx.equal einx.subtract einx.less einx.get_at""",
     "Wrappers and metadata, no arrays": """
         flax.nnx.Param haiku.without_apply_rng flax.linen.share_scope flax.linen.merge_param
         flax.linen.with_logical_partitioning flax.linen.with_logical_constraint flax.linen.module.merge_param
         jax.typeof torch.nn.init.calculate_gain""",
     "The data decide the shape, or a Python object does": """
-        numpy.block jax.numpy.block numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
+        numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
         numpy.matrix numpy.fill_diagonal numpy.subtract.outer torch.sparse_coo_tensor""",
     "Private, or no name of the library at all": """
         jax.lax.dot_general_p.bind torch.nn._pair torch.nn.__init__ torch.nn.from_pretrained
         optax.losses._segmentation.dice_loss einops.layers.Rearrange torch.Tensor.values""",
     "Too few calls to be worth a row yet": """
-        numpy.unravel_index jax.numpy.unravel_index jax.lax.select_n jax.random.dirichlet
+        numpy.unravel_index jax.numpy.unravel_index jax.lax.select_n
         haiku.Flatten haiku.Sequential flax.linen.make_attention_mask flax.linen.dtypes.promote_dtype""",
 }  # fmt: skip
 

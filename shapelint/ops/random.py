@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shapelint.dims import anonymous
 from shapelint.events import Kind
 from shapelint.ops.axes import reduced
 from shapelint.ops.broadcasting import broadcast_all
@@ -115,6 +116,18 @@ def vectors(mean: Value, y: Value = NONE, shape: Value = NONE) -> Shape:
     if batch.run is not None:
         return Shape((), batch.run, event.head[-1:])
     return Shape(batch.head + event.head[-1:])
+
+
+def jax_vectors(mean: Value, cov: Value = NONE, shape: Value = NONE) -> Shape:
+    """jax's multivariate_normal and dirichlet: (*shape, d), the batch of the parameters where no shape is asked for."""
+    event = tensor(mean).shape
+    last = event.axis(-1) or Axis(anonymous(object()))
+    if not is_none(shape):
+        return joined((), sizes(shape), (last,))
+    if event.rank is None or (not is_none(cov) and tensor(cov).shape.rank is None):
+        raise Unknowable("rank not known")
+    batch = Shape() if is_none(cov) else Shape(tensor(cov).shape.head[:-2])
+    return joined((), broadcast_all(Shape(event.head[:-1]), batch), (last,))
 
 
 def choice(a: Value, shape: Value = NONE) -> Result:
@@ -330,6 +343,8 @@ OPS: tuple[Op, ...] = (
     ),
     row("poisson", jax_of_parameters, "jax.random.poisson(key, lam: x, shape, dtype)", dtype="index"),
     row("geometric", jax_of_parameters, "jax.random.geometric(key, p: x, shape, dtype)", dtype="index"),
+    row("multivariate_normal", jax_vectors, "jax.random.multivariate_normal(key, mean, cov, shape, dtype, method)"),
+    row("dirichlet", jax_vectors, "jax.random.dirichlet(key, alpha: mean, shape, dtype)"),
     row("categorical", categorical, "jax.random.categorical(key, logits, axis, shape)", dtype="index"),
     row("permutation", permutation, "jax.random.permutation(key, x, axis, independent)", dtype=unknown_dtype),
     row("choice", choice, "jax.random.choice(key, a, shape, replace, p)", dtype=of_pool),

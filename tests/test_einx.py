@@ -1,0 +1,79 @@
+"""Patterns of einx: what is computed element by element is held against torch's own equations."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from shapelint.ops import infer_call
+from shapelint.ops.op import ShapeError, Unknowable
+from shapelint.testing import lift
+from shapelint.values import Const, Float, Tensor, Value
+
+A, B, C, D = 2, 3, 5, 7
+
+EQUATIONS = [
+    ("a b, b c -> a b c", ((A, B), (B, C))),
+    ("a b, a c -> a c b", ((A, B), (A, C))),
+    ("a b, a -> a b", ((A, B), (A,))),
+    ("a b, -> a b", ((A, B), ())),
+    ("... c, c d -> ... c d", ((A, B, C), (C, D))),
+    ("b ..., b -> b ...", ((B, A, C), (B,))),
+    ("... c, ... -> ... c", ((A, B, C), (A, B))),
+]
+
+
+def infer(name: str, pattern: str, *shapes: tuple[int, ...]) -> Value:
+    tensors = [lift(torch.zeros(shape)) for shape in shapes]
+    found = infer_call(f"einx.{name}", (Const(pattern), *tensors), {})
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("pattern", "shapes"), EQUATIONS)
+@pytest.mark.parametrize("name", ["multiply", "subtract", "less", "dot"])
+def test_axes_meet_by_name(name: str, pattern: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    result = infer(name, pattern, *shapes)
+    assert isinstance(result, Tensor)
+    wanted = torch.einsum(pattern.replace(" ", ""), *map(torch.zeros, shapes)).shape
+    assert [size.value for size in result.shape.sizes] == [*wanted]
+    assert result.shape.rank == len(wanted)
+    assert result.dtype == ("bool" if name == "less" else "float32")
+
+
+def test_where_takes_numbers() -> None:
+    mask, points = lift(torch.zeros(A, B, dtype=torch.bool)), lift(torch.zeros(A, B, C))
+    found = infer_call("einx.where", (Const("a b, a b c, -> a b c"), mask, points, Float(0.0)), {})
+    assert isinstance(found, Tensor)
+    assert [size.value for size in found.shape.sizes] == [A, B, C]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shapes"),
+    [("b [n] c, b i -> b i c", ((A, B, C), (A, D))), ("[n] c, b i -> b i c", ((B, C), (A, D)))],
+)
+def test_brackets_are_gone_from_the_result(pattern: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    values, index = (torch.zeros(shape) for shape in shapes)
+    wanted = values[index.long()] if values.ndim == 2 else torch.stack([v[i] for v, i in zip(values, index.long())])
+    result = infer("get_at", pattern, *shapes)
+    assert isinstance(result, Tensor)
+    assert [size.value for size in result.shape.sizes] == [*wanted.shape]
+
+
+@pytest.mark.parametrize("pattern", ["a b, b", "(a b), b -> a b", "a b, b -> a b 2", "a b, b -> a b c"])
+def test_what_is_not_told(pattern: str) -> None:
+    with pytest.raises(Unknowable):
+        infer_raw(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["a b, a -> a b", "a b, b c -> a b c", "a a, b -> a b"])
+def test_what_can_not_work(pattern: str) -> None:
+    with pytest.raises(ShapeError):
+        infer_raw(pattern)
+
+
+def infer_raw(pattern: str) -> None:
+    from shapelint.ops.einx import aligned
+    from shapelint.values import Tuple
+
+    aligned(Const(pattern), Tuple((lift(torch.zeros(A, B)), lift(torch.zeros(B)))))
