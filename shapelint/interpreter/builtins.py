@@ -307,6 +307,18 @@ def check_callable(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return FALSE if isinstance(arguments.args[0], Tensor | Int | Float | Tuple) else UNKNOWN
 
 
+def is_scalar(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """np.isscalar(x): True of numbers and texts, False of sequences, None and arrays with axes."""
+    match arguments.args[0]:
+        case Int() | Float() | Const(value=bool() | complex() | str() | bytes()):
+            return TRUE
+        case Tuple() | Many() | Dict() | Const(value=None):
+            return FALSE
+        case Tensor(shape=shape) if shape.least_rank:
+            return FALSE
+    return UNKNOWN
+
+
 TABLE: Mapping[str, Builtin] = {
     **numbers.TABLE,
     **draws.TABLE,
@@ -334,6 +346,7 @@ TABLE: Mapping[str, Builtin] = {
     "builtins.classmethod": wrapped("classmethod"),
     "builtins.callable": check_callable,
     "builtins.next": lambda frame, arguments, node: comprehensions.item(frame, arguments.args[0], node),
+    "numpy.isscalar": is_scalar,
     "numpy.shape": shape,
     "jax.numpy.shape": shape,
     "functools.partial": partial,
