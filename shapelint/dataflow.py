@@ -191,8 +191,9 @@ class Flow:
 
     def _of(self, event: Event) -> Hold:
         match event:
-            case Item(of=Call(result=Tuple(items=items)), index=index) if index < len(items):
-                return self.hold(items[index])
+            case Item(of=Call(result=Tuple(items=items)) as call, index=index) if index < len(items):
+                is_bare = isinstance(items[index], Tensor | Unknown) and maker_of(items[index]) is None
+                return self.of(call) if is_bare else self.hold(items[index])
             case Item(of=Operation(name=name), index=1) if name in WITH_INDICES:
                 return LOOSE
             case Item(of=maker):

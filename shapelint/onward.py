@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.effects import cuts, is_flat, rebuilds
-from shapelint.events import Call, Event, Grown, Input, Kind, Operation, Region, Returned
+from shapelint.events import Call, Entered, Event, Grown, Input, Kind, Operation, Region, Returned
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
@@ -87,7 +87,7 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
     Only what trains nowhere else in the file: layers of the linted modules, and what an optimizer is given.
     """
     flow, seen = flow_of(events), set[int]()
-    off = switched_off(events)
+    off, on_request = switched_off(events), asked_for(events)
     for step in steps_of(events, Call, *LAYERS):
         place = step.event
         if not isinstance(place, Operation | Call) or is_without_gradients(place.regions):
@@ -95,7 +95,7 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
         if not takes_on(flow, place):
             continue
         for cut in ends_before(flow, place, off):
-            if id(cut.event.site.node) in seen:
+            if id(cut.event.site.node) in seen or id(cut.event.site.node) in on_request:
                 continue
             lost = untrained(events, cut, step.stack[-1].owner if step.stack else None)
             if cut.takes_out:  # on purpose, if what was cut off is not even in an optimizer
@@ -105,6 +105,17 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
             if lost and (isinstance(cut.event, Region) or (step.is_in_forward and any_layer(lost))):
                 seen.add(id(cut.event.site.node))
                 yield Cut(cut.event, lost, cut.inside, cut.run), place
+
+
+def asked_for(events: Sequence[Event]) -> frozenset[int]:
+    """The contexts that a call asks for by an argument: `with (torch.no_grad() if freeze else nullcontext()):`."""
+    regions = [s for s in steps_of(events, Region) if s.stack and isinstance(s.event, Region) and s.event.entered]
+    if not regions:
+        return frozenset()
+    alone = {id(event.function.node) for event in events_of(events, Entered) if not event.at_call}
+    own = {id(step.event.site.node) for step in regions if not step.stack[-1].at_call}
+    called = {id(step.event.site.node) for step in regions if id(step.stack[-1].function.node) in alone}
+    return frozenset(called - own)
 
 
 def is_drawn_to_go_on(events: Sequence[Event], event: Event) -> bool:

@@ -72,6 +72,7 @@ class Start:
         del run.pending[self.pending :]
         run.memo = {key: known for key, known in run.memo.items() if known.serial <= self.serial}
         run.called = {key: serial for key, serial in run.called.items() if serial <= self.serial}
+        run.told = {key: serial for key, serial in run.told.items() if serial <= self.serial}
         while len(run.instances) > self.instances:
             run.instances.popitem()
         for owner, attributes, buffers in self.attributes:

@@ -103,6 +103,8 @@ def part(frame: Frame, value: Value, index: int, node: cst.CSTNode, count: int |
         case Unknown(graph=graph):
             found = frame.unknown(str(index), node, "item", value)
             return Unknown(None, graph, found.made_by)
+        case Many(item=item):
+            return subscripts.single(value, item, as_dim(index))
     return comprehensions.item(frame, value, node)
 
 

@@ -35,8 +35,8 @@ from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
 # What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.
-CALL_COST = 5
-FIRST_CREDIT = 40 * CALL_COST
+CALL_COST = 7
+FIRST_CREDIT = 60 * CALL_COST
 ENTRY_CREDIT = 150 * CALL_COST  # for what a program does when it is started: `main()` at the top level, once
 
 
@@ -90,6 +90,7 @@ class Run:
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
     summaries: dict[int, Value] = field(default_factory=dict)  # what functions came to on their own, by their node
     called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when
+    told: dict[int, int] = field(default_factory=dict)  # those that a call gave an array of known rank, and when
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     credit: int = FIRST_CREDIT  # for calls, so that the cost of a file is linear

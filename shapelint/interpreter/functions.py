@@ -41,6 +41,7 @@ from shapelint.values import (
     Library,
     Many,
     Method,
+    Tensor,
     Tuple,
     Union,
     Unknown,
@@ -88,13 +89,17 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         del run.memo[signature]  # two unknown values are not of one size
     most = MOST_DEPTH * (4 if run.is_exact else 1)
     is_entry = is_start(frame, function)
-    blocked = id(function.node) in run.stack or len(run.stack) >= most or (run.credit <= 0 and not is_entry)
+    is_news = id(function.node) not in run.told and any(map(has_rank, arguments.values))
+    is_poor = run.credit <= 0 and not (is_entry or is_news)
+    blocked = id(function.node) in run.stack or len(run.stack) >= most or is_poor
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
         known = summaries.of_call(frame, function, arguments, node)
         return hypotheses.given_back(frame, function, opaque(frame, function, arguments, node, known), arguments, node)
     run.called.setdefault(id(function.node), run.serial)
+    if is_news:
+        run.told[id(function.node)] = run.serial
     inner = frame_of(frame, function, (function.name, run.next_serial()))
     inner.regions, inner.autocast = frame.regions, frame.autocast
     inner.depth, inner.is_call = frame.depth + 1, not is_entry
@@ -118,6 +123,10 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     learning.adopt(frame, taught)
     run.memo[signature] = Remembered(result, makers, changed, after, taught, run.serial)
     return result
+
+
+def has_rank(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.shape.run is None
 
 
 def is_start(frame: Frame, function: Function) -> bool:

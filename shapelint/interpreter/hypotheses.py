@@ -34,7 +34,7 @@ def attempt(run: Run, function: Function, evaluate: Callable[[], None]) -> None:
     owner = run.instances.get(function.owner) if function.owner is not None else None
     attributes = dict(owner.attributes) if owner is not None else {}
     events, pending, credit, dtypes = len(run.events), len(run.pending), run.credit, dict(run.dtypes)
-    watch, heard = run.watch, list[Heard]()
+    watch, heard, told = run.watch, list[Heard](), dict(run.told)
     if watch is not None:
         run.watch = lambda frame, node, value: heard.append((frame, node, value, as_it_is(frame.scope)))
     run.contradicted = False
@@ -51,7 +51,7 @@ def attempt(run: Run, function: Function, evaluate: Callable[[], None]) -> None:
     del run.events[events:]
     run.defined -= {id(later.node) for later in run.pending[pending:]}
     del run.pending[pending:]
-    run.credit, run.dtypes = credit, dtypes
+    run.credit, run.dtypes, run.told = credit, dtypes, told
     if owner is not None:
         owner.attributes = attributes
     evaluate()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from shapelint.dims import Origin, anonymous, as_dim
+from shapelint.events import Input
 from shapelint.interpreter import attributes, expressions, learning
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -25,6 +28,7 @@ from shapelint.values import (
     Many,
     Method,
     Partial,
+    Run,
     Shape,
     Slice,
     Tensor,
@@ -72,7 +76,7 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             return of_tuple(frame, base, index, node)
         case Many(item=element):
             if not isinstance(index, Slice):
-                return element
+                return single(base, element, index.dim) if isinstance(index, Int) else element
             is_whole = index in (Slice(NONE, NONE, NONE), Slice(NONE, NONE, Int(as_dim(-1))))
             return Many(element, base.length if is_whole else None, base.kind)
         case Dict():
@@ -194,11 +198,21 @@ def constant_slice(index: Slice) -> slice | None:
     return slice(*bounds)
 
 
+def single(whole: Many | Dict, item: Value, key: object) -> Value:
+    """One of the arrays of a list or dict that entered: it has the axes of another one only by chance."""
+    match item, whole.made_by:
+        case Tensor(shape=Shape((), Run(scope=scope) as run, ()), made_by=None), Input() | None if scope is not None:
+            return replace(item, shape=Shape((), Run(run.name, (run, key))))
+    return item
+
+
 def of_dict(frame: Frame, base: Dict, index: Value, node: cst.Subscript) -> Value:
     key = expressions.key_of(index)
     if key is not None:
         found = base.get(key)
-        return UNKNOWN if found is None else found
+        if found is None:
+            return UNKNOWN
+        return single(base, found, key) if found is base.other else found
     values = [value for _, value in base.items] + ([base.other] if base.other is not None else [])
     return expressions.joined(values, frame.place(node))
 
