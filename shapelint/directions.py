@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from shapelint.dims import ONE, Dim
-from shapelint.events import Event, Kind, Operation
+from shapelint.events import Event, Joined, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, identity, least_ranks, made_by
 from shapelint.index import operations
 from shapelint.ops.equations import ELLIPSIS, terms_of
 from shapelint.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
-from shapelint.values import NONE, Axis, Const, Float, Int, Maker, Many, Tensor, Tuple, Unknown, Value
+from shapelint.values import NONE, Axis, Const, Float, Int, Maker, Many, Tensor, Tuple, Unknown, Value, options
 
 SOFTMAXES = frozenset({"softmax", "log_softmax", "softmin"})
 PICKS = frozenset({"argmax", "argmin", "max", "min", "gather"})
@@ -19,6 +19,7 @@ PRODUCTS = frozenset({"matmul", "bmm", "mm"})
 POOLED = frozenset({"sum", "mean"})
 TURNS = frozenset({"t", "transpose", "permute", "mT"})
 CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss"})
+MOST_JOINED = 100
 WIDTHS = ("in_features", "input_size", "embed_dim", "normalized_shape", "d_model")
 
 
@@ -119,11 +120,17 @@ def _of_edges(event: Operation) -> bool:
 
 
 def _of_scores(event: Operation) -> bool:
-    """Whether products of vectors are normalised: queries times keys."""
-    scores = made_by(event.arguments.get("x", NONE))
-    while isinstance(scores, Operation) and scores.kind in PLACE_KEEPING and scores.operands:
-        scores = made_by(scores.operands[0])
-    return isinstance(scores, Operation) and scores.kind is Kind.CONTRACTION
+    """Whether products of vectors are normalised: queries times keys, also with what a branch adds."""
+    queue = [*options(event.arguments.get("x", NONE))]
+    for value in queue:
+        scores = made_by(value)
+        if isinstance(scores, Joined) and len(queue) < MOST_JOINED:
+            queue.extend(scores.options)
+        elif isinstance(scores, Operation) and scores.kind in PLACE_KEEPING and scores.operands:
+            queue.extend(options(scores.values[0]) if len(queue) < MOST_JOINED else scores.operands[:1])
+        elif isinstance(scores, Operation) and scores.kind is Kind.CONTRACTION:
+            return True
+    return False
 
 
 def _in_equation(event: Operation, use: Use) -> str | None:

@@ -164,7 +164,10 @@ def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
 
 
 def _is_looked_into(stored: Stored | None) -> bool:
-    return stored is not None and getattr(stored.value, "kind", None) in LOOKED_INTO
+    """self.layers = nn.ModuleList(self.layers), and not the ModuleList of another branch."""
+    if stored is None or getattr(stored.value, "kind", None) not in LOOKED_INTO:
+        return False
+    return f"self.{stored.attribute}" in stored.site.text.partition("=")[2]
 
 
 def handed_out(events: Sequence[Event]) -> set[int]:

@@ -37,7 +37,7 @@ from shapelint.record import record
 from shapelint.regions import SWITCHES, is_without_gradients
 from shapelint.registration import is_module
 from shapelint.spans import Span, around, spans_of, starts
-from shapelint.switched import source_of
+from shapelint.switched import parts_of, source_of
 from shapelint.values import (
     TRUE,
     Instance,
@@ -206,9 +206,8 @@ def is_evaluation(
     calls = [e for e in inside if isinstance(e, Call)]
     if any(isinstance(c.callee, Library) and c.callee.name in SWITCHES for c in events_of(events, Call)):
         return False
-    evaluated = {
-        source_of(c.callee.receiver) for c in calls if isinstance(c.callee, Method) and c.callee.name == "eval"
-    }
+    receivers = [c.callee.receiver for c in calls if isinstance(c.callee, Method) and c.callee.name == "eval"]
+    evaluated = {found for receiver in receivers for found in (source_of(receiver), *parts_of(receiver))}
     return bool(evaluated & flow.hold(event.value).live) and not is_called_without_gradients(events, function.event)
 
 

@@ -21,12 +21,18 @@ Key = tuple[int, int]  # the event that made a value, and which of several resul
 
 def key_of(value: Value) -> Key | None:
     """Equal for all mentions of what one event made; None where that is not known."""
-    maker: Event | None = maker_of(value)
+    maker: Event | None = maker_of(value.options[0] if isinstance(value, Union) and _is_one(value) else value)
     place = 0
     while (part := part_of(maker)) is not None:
         maker, index = part
         place = place * MOST_ITEMS + index + 1
     return (id(maker), place) if maker is not None else None
+
+
+def _is_one(value: Union) -> bool:
+    """Whether one operation gave the value, whose shape is one of several."""
+    first = maker_of(value.options[0])
+    return isinstance(first, Operation) and all(maker_of(option) is first for option in value.options)
 
 
 def part_of(maker: Event | None) -> tuple[Event | None, int] | None:
@@ -140,7 +146,7 @@ def made(event: Operation) -> Value | None:
             return Tensor(shape, dtype, library, made_by=event)
         case Tuple(items=(Tensor(shape=shape, dtype=dtype, library=library), *_)):
             return Tensor(shape, dtype, library, made_by=Item(event, 0))
-        case Unknown():
+        case Unknown() | Union():
             return Unknown(made_by=event)
     return None
 
