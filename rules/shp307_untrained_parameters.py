@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.barren import misdirected
 from shapelint.events import Event
 from shapelint.leaves import leaves_lost
 from shapelint.optimized import lost, may_be_zeroed
@@ -82,7 +83,7 @@ LOST = {
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for found in (*lost(events), *leaves_lost(events)):
+    for found in (*lost(events), *leaves_lost(events), *misdirected(events)):
         clues = (Clue("taken here", found.cause),) if found.cause is not None else ()
         yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
     for hazard in hazards(events):

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.effects import cuts, is_flat, rebuilds
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
+from shapelint.exhausted import Lost
 from shapelint.gradients import dead_terms
 from shapelint.index import once_per_file, places
 from shapelint.onward import behind, is_made
-from shapelint.optimized import built
+from shapelint.optimized import built, lost
 from shapelint.record import record
 from shapelint.registration import Step, steps
 from shapelint.spans import Span, around, spans_of
-from shapelint.switched import is_among, optimized, switched_off
+from shapelint.switched import handled, is_among, optimized, switched_off
 from shapelint.training import is_optimizer_object
 from shapelint.values import Layer, Method, Value, maker_of
 
@@ -52,6 +53,26 @@ def barren_terms(events: Sequence[Event]) -> Iterator[Barren]:
             if cut is not None and is_current and id(cut.event.site.node) not in seen:
                 seen.add(id(cut.event.site.node))
                 yield Barren(cut, loss, optimizers[0])
+
+
+@once_per_file
+def misdirected(events: Sequence[Event]) -> Iterator[Lost]:
+    """Optimizers that are stepped for a loss of layers which neither they nor any other of the file were given."""
+    known = {id(trained.event): trained for trained in built(events) if trained.is_complete and trained.modules}
+    if not known:
+        return
+    flow, trained, idle = flow_of(events), optimized(events), handled(events)
+    told = {id(site.node) for found in lost(events) for site in (found.site, found.cause) if site is not None}
+    for loss, optimizers in applied(events):
+        if len(optimizers) != 1 or id(optimizers[0]) not in known or id(optimizers[0].site.node) in told:
+            continue
+        live, optimizer = flow.hold(loss.values[0]).live, optimizers[0]
+        held = known[id(optimizer)].parts
+        layers = [origin for origin in live if isinstance(origin, Layer) and origin not in trained | idle | held]
+        if layers and len(layers) == len(live):
+            maker = maker_of(layers[0])
+            name = f"`{maker.site.text}`" if maker is not None else "a layer"
+            yield Lost("missing", optimizer, optimizer.site, name, loss.site)
 
 
 def beginning(outer: Sequence[Span]) -> int:

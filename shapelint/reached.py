@@ -36,7 +36,7 @@ class Reached:
 
     events: frozenset[int]
     pooled: frozenset[int]
-    handed_on: frozenset[int]  # the places of what came to them in lists and dicts
+    within: frozenset[int]  # the places of the events, but for the losses themselves
     items: frozenset[tuple[int, str]]  # parts of what calls give, by place and name: they come again in each round
     attributes: frozenset[str]  # of objects
 
@@ -72,7 +72,6 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
     queue = [maker for value, _, is_certain in losses(events) if is_certain for maker in makers(value)]
     seen = {id(event) for event in queue}
     pooled: set[int] = set()
-    handed_on: set[int] = set()
     attributes: set[str] = set()
     items: set[tuple[int, str]] = set()
     for event in queue:
@@ -86,13 +85,14 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
             found = list(makers(value))
             if isinstance(value, Tuple | Many | Dict):
                 pooled.update(map(id, found))
-                handed_on.update(id(maker.site.node) for maker in found)
             before += found
         for maker in before:
             if id(maker) not in seen and len(seen) < MOST_REACHED:
                 seen.add(id(maker))
                 queue.append(maker)
-    yield Reached(frozenset(seen), frozenset(pooled), frozenset(handed_on), frozenset(items), frozenset(attributes))
+    ends = {id(maker.site.node) for value, _, is_certain in losses(events) if is_certain for maker in makers(value)}
+    within = frozenset(id(event.site.node) for event in queue) - ends
+    yield Reached(frozenset(seen), frozenset(pooled), within, frozenset(items), frozenset(attributes))
 
 
 def holders(value: Value | None) -> Iterator[Event]:

@@ -138,7 +138,7 @@ def is_used(event: Grown, reached: Reached, events: Sequence[Event], place: int)
         return True
     if event.owner is not None and is_sum(event, events, place):
         return False
-    if event.owner is not None and any(id(maker.site.node) in reached.handed_on for maker in makers(event.value)):
+    if event.owner is not None and any(id(maker.site.node) in reached.within for maker in makers(event.value)):
         return True
     if any(id(maker) in reached.pooled for maker in makers(event.value)):
         return True

@@ -6,28 +6,12 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.events import Joined, Stored
+from shapelint.events import Stored
 from shapelint.interpreter import attributes, expressions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import join
-from shapelint.provenance import originate
-from shapelint.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    Dict,
-    Float,
-    Instance,
-    Int,
-    Many,
-    Method,
-    Tensor,
-    Tuple,
-    Unknown,
-    Value,
-    maker_of,
-)
+from shapelint.values import NONE, UNKNOWN, Const, Dict, Instance, Int, Many, Method, Tuple, Value
 
 MOST_ITEMS = 16
 
@@ -111,7 +95,8 @@ def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNod
         return Tuple((item,), receiver.kind)
     if isinstance(receiver, Tuple) and not frame.branch_depth and len(receiver.items) < MOST_ITEMS:
         return Tuple((*receiver.items, item), receiver.kind)
-    return Many(either(frame, every(frame, receiver, node), item, node), None, receiver.kind)
+    known = every(frame, receiver, node)
+    return Many(join(known, item, frame.place(node)), None, receiver.kind)
 
 
 def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNode) -> Value:
@@ -122,17 +107,8 @@ def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNo
         case _, Tuple() | Many():
             known = every(frame, items, node)
             if isinstance(receiver, Many) or receiver.items:
-                known = either(frame, every(frame, receiver, node), known, node)
+                known = join(every(frame, receiver, node), known, frame.place(node))
     return iterators.together(frame, (receiver, items), Many(known, None, receiver.kind), node)
-
-
-def either(frame: Frame, known: Value, item: Value, node: cst.CSTNode) -> Value:
-    """What an item of a list is like that grows by one: the same as the others, or this one."""
-    joined = join(known, item, frame.place(node))
-    is_bare = isinstance(joined, Tensor | Float | Unknown) and joined.made_by is None
-    if is_bare and (maker_of(known) is not None or maker_of(item) is not None):
-        return originate(joined, Joined((known, item), frame.site(node)))
-    return joined
 
 
 def every(frame: Frame, receiver: Tuple | Many, node: cst.CSTNode) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import libcst as cst
@@ -16,21 +16,7 @@ from shapelint.ops.autocast import Autocast
 from shapelint.provenance import originate
 from shapelint.scopes import Path, Scope, meet
 from shapelint.tokens import now
-from shapelint.values import (
-    Class,
-    Float,
-    Function,
-    Instance,
-    Library,
-    Many,
-    Shape,
-    Tensor,
-    Tuple,
-    Union,
-    Unknown,
-    Value,
-    maker_of,
-)
+from shapelint.values import Class, Float, Function, Instance, Library, Shape, Tensor, Unknown, Value, maker_of
 from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
@@ -182,21 +168,11 @@ class Frame:
         living = [path.names for path in paths if path.alive]
         if len(living) > 1:
             for name, value in met.names.items():
-                if value is not living[0].get(name) and is_bare(value):
-                    met.names[name] = self.joined(value, tuple(n[name] for n in living if name in n), node)
+                if isinstance(value, Tensor | Float | Unknown) and value.made_by is None:
+                    options = tuple(names[name] for names in living if name in names)
+                    if any(maker_of(option) is not None for option in options):
+                        met.names[name] = originate(value, Joined(options, self.site(node)))
         self.restore(met)
-
-    def joined(self, value: Value, ways: tuple[Value, ...], node: cst.CSTNode) -> Value:
-        """What all `ways` have in common, with them as what made it where nothing else is known to have."""
-        inner = tuple(v for way in ways for v in (way.options if type(way) is Union else (way,)))
-        match value:
-            case Union(options=options):
-                return Union(tuple(self.joined(v, inner, node) if is_bare(v) else v for v in options))
-            case Many(item=item):
-                items = tuple(part for v in inner for part in items_of(v))
-                return replace(value, item=self.joined(item, items, node))
-        has_makers = any(maker_of(way) is not None for way in inner)
-        return originate(value, Joined(ways, self.site(node))) if has_makers else value
 
     @contextmanager
     def region(self, names: tuple[str, ...]) -> Iterator[None]:
@@ -205,27 +181,6 @@ class Frame:
             yield
         finally:
             self.regions = before
-
-
-def items_of(value: Value) -> tuple[Value, ...]:
-    match value:
-        case Tuple(items=items):
-            return items
-        case Many(item=item):
-            return (item,)
-    return ()
-
-
-def is_bare(value: Value) -> bool:
-    """Whether it is not known what made an array or a number, one of several, or the items of a list."""
-    match value:
-        case Tensor(made_by=None) | Float(made_by=None) | Unknown(made_by=None):
-            return True
-        case Union(options=options):
-            return any(type(option) is Tensor and option.made_by is None for option in options)
-        case Many(item=Tensor(made_by=None) | Float(made_by=None) | Unknown(made_by=None)):
-            return True
-    return False
 
 
 def root_scope() -> Scope:

@@ -11,7 +11,7 @@ from shapelint.events import Loop
 from shapelint.interpreter import again, comprehensions, conditions, growth, iterators, lengths, statements
 from shapelint.interpreter.assignments import assign
 from shapelint.interpreter.expressions import evaluate, truth_of
-from shapelint.interpreter.frame import Frame, is_bare
+from shapelint.interpreter.frame import Frame
 from shapelint.joins import any_like, renewed, widened
 from shapelint.ops.op import unknown_shape
 from shapelint.scopes import Path
@@ -97,7 +97,7 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         frame.foretold = foretold | told
         frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
         frame.breaks.clear()
-        widen(frame, entry, node, number)
+        widen(frame, entry, (frame.place(node), number))
         if passes == 1:
             forget_placeholders(frame, entry)
         if not frame.alive or (not told and settled(entry, frame.snapshot()) and held == attributes_held(frame)):
@@ -108,14 +108,11 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         frame.restore(Path(before.names, before.facts, before.shapes, False))
 
 
-def widen(frame: Frame, entry: Path, node: cst.For | cst.While, number: int) -> None:
+def widen(frame: Frame, entry: Path, scope: object) -> None:
     """What a round changed the next one may change again: no number of rounds says all."""
     for name, value in frame.scope.names.items():
         if value is not entry.names.get(name):
-            wide = widened(value, ((frame.place(node), number), name))
-            frame.scope.names[name] = (
-                frame.joined(wide, (value,), node) if wide is not value and is_bare(wide) else wide
-            )
+            frame.scope.names[name] = widened(value, (scope, name))
 
 
 def forget_placeholders(frame: Frame, entry: Path) -> None:
