@@ -36,6 +36,7 @@ from shapelint.values import (
     Tuple,
     Unknown,
     Value,
+    maker_of,
 )
 
 
@@ -73,7 +74,7 @@ def length(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
         symbol = value.dim.symbol
         return Int(anonymous((symbol.scope, symbol.name, "len"), f"len({symbol.name})"))
-    return UNKNOWN
+    return Int(data_dependent((maker_of(value) or frame.place(node), "len"), "len"))
 
 
 def shape(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -175,6 +176,9 @@ def filtered(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return iterators.made(frame, "builtins.filter", arguments.args, item, node)
 
 
+NUMBERS = frozenset({"builtins.int", "builtins.float", "builtins.len"})
+
+
 def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     """map(function, items): what the function makes of each; one by one where the parts of rows are known."""
     from shapelint.interpreter.calls import dispatch
@@ -186,7 +190,8 @@ def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
         parts = iterables[0].items
         return Tuple(tuple(dispatch(frame, function, Arguments((part,), {}, (None,)), node) for part in parts), "map")
     item = comprehensions.item(frame, iterables[0], node)
-    result = dispatch(frame, function, Arguments((item,), {}, (None,)), node) if item != UNKNOWN else UNKNOWN
+    is_told = item != UNKNOWN or (isinstance(function, Library) and function.name in NUMBERS)
+    result = dispatch(frame, function, Arguments((item,), {}, (None,)), node) if is_told else UNKNOWN
     return iterators.made(frame, "builtins.map", arguments.args, result, node)
 
 
