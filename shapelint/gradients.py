@@ -120,8 +120,14 @@ def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Itera
         if found and (is_certain or is_scalar(flow, term)):
             cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
             before = {id(earlier) for earlier in ancestors(cut.place)}
-            if not any(id(maker_of(part)) in before for part, other in terms if other.live):
+            if not any(id(maker_of(part)) in before or weighs(cut, part) for part, other in terms if other.live):
                 yield DeadTerm(cut, alive[0], term, event, frozenset().union(*(cut.lost for cut in found)))
+
+
+def weighs(cut: Cut, term: Value) -> bool:
+    """Whether the very value that was cut also weighs an attached term: `x @ p - p @ p / 2` with p as it is best."""
+    maker = maker_of(term)
+    return maker is not None and cut.takes_out and any(earlier is cut.event for earlier in ancestors(maker))
 
 
 def matters(flow: Flow, cut: Cut, live: frozenset[object]) -> bool:

@@ -30,6 +30,9 @@ def call(
         case Tuple() | Many(), "append" | "add" | "appendleft", (item,):
             change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
             return NONE
+        case Tuple() | Many(), "add_module" | "register_module", (_, item):
+            change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
+            return NONE
         case Tuple() | Many(), "extend", (items,):
             change(frame, receiver_node, extended(frame, receiver, items, node), items, node)
             return NONE
