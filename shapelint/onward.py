@@ -72,7 +72,15 @@ def behind_live(flow: Flow, value: Value, leaving: Mapping[int, Cut]) -> Iterato
 @once_per_file
 def _trained(events: Sequence[Event]) -> Iterator[frozenset[object]]:
     flow = flow_of(events)
-    yield frozenset(origin for value, _, _ in losses(events) for origin in flow.hold(value).live)
+    values = (*(value for value, _, _ in losses(events)), *given_back(events))
+    yield frozenset(origin for value in values for origin in flow.hold(value).live)
+
+
+def given_back(events: Sequence[Event]) -> Iterator[Value]:
+    """What a script gets from what it calls."""
+    for step in steps_of(events, Returned):
+        if isinstance(step.event, Returned) and len(step.stack) == 1 and step.stack[0].at_call:
+            yield step.event.value
 
 
 def trained(events: Sequence[Event]) -> frozenset[object]:

@@ -10,7 +10,7 @@ from shapelint.events import Event
 from shapelint.interpreter import expressions, hypotheses  # noqa: F401 - rooms import one another; expressions first
 from shapelint.interpreter.classes import is_module, typical_instance
 from shapelint.interpreter.comprehensions import item
-from shapelint.interpreter.frame import Frame, Project, Run, Watch, root_scope
+from shapelint.interpreter.frame import LATER_CREDIT, Frame, Project, Run, Watch, root_scope
 from shapelint.interpreter.functions import call_method, evaluate_alone
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.statements import execute_all
@@ -36,6 +36,7 @@ def interpret(
     scope.origin = (module, filename)
     top = Frame(run, scope, module, filename, filename)
     execute_all(top, module.body)
+    run.credit = min(run.credit, LATER_CREDIT)
     position = 0
     while position < len(run.pending):
         evaluate_pending(top, run.pending[position])
