@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import LINEAR, Cut, Flow, flow_of
+from shapelint.dataflow import LINEAR, LOOSE, Cut, Flow, flow_of
 from shapelint.effects import NUMBERS, cuts, rebuilds
-from shapelint.events import Call, Event, Input, Joined, Kind, Operation, Region, Returned
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Region, Returned
 from shapelint.index import once_per_file, operations, places
 from shapelint.provenance import ancestors, parts
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, is_parameter, steps_of
 from shapelint.switched import handled, is_among, optimized, source_of
-from shapelint.values import NONE, TRUE, Layer, Method, Tuple, Union, Value, maker_of, options
+from shapelint.values import NONE, TRUE, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of, options
 
 
 def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
@@ -61,9 +61,12 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     """The parts of losses that were cut off, each cut once: of what is back-propagated, returned or differentiated."""
     if not _has_graphs(events)[0]:
         return
-    flow, of_arguments = flow_of(events), Flow(events, seeds=frozenset(predicted(events)))
+    flow, seeds = flow_of(events), frozenset(predicted(events))
+    of_arguments = Flow(events, seeds=seeds) if seeds else flow
     seen: set[int] = set()
     for loss, event, is_certain in losses(events):
+        if not is_certain and isinstance(loss, Tensor) and loss.shape.least_rank > 1:
+            continue  # a table is no loss
         found = list(dead_parts(flow, loss, event, is_certain))
         if not is_certain:
             found = [d for d in found if (d.cut.lost - d.cut.run and d.cut.run) or not of_arguments.hold(d.term).live]
@@ -117,11 +120,27 @@ def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Itera
         return
     for term, hold in terms:
         found = [cut for cut in hold.cuts if matters(flow, cut, live)]
-        if found and (is_certain or is_scalar(flow, term)):
+        if found and (is_certain or is_scalar(flow, term)) and not hangs_on_lists(flow, term):
             cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
             before = {id(earlier) for earlier in ancestors(cut.place)}
             if not any(id(maker_of(part)) in before or weighs(cut, part) for part, other in terms if other.live):
                 yield DeadTerm(cut, alive[0], term, event, frozenset().union(*(cut.lost for cut in found)))
+
+
+def hangs_on_lists(flow: Flow, term: Value) -> bool:
+    """Whether a term is also made from items of a list of which it is not known where they come from."""
+    queue = [term]
+    seen: set[int] = set()
+    for value in queue:
+        if isinstance(value, Many) and isinstance(value.item, Tensor | Unknown) and maker_of(value.item) is None:
+            return True
+        match maker_of(value):
+            case Item(of=Call(result=Tuple(items=items)), index=index) if index < len(items):
+                queue.append(items[index])
+            case Operation() as made if id(made) not in seen and (value is term or flow.of(made) == LOOSE):
+                seen.add(id(made))
+                queue += made.values
+    return False
 
 
 def weighs(cut: Cut, term: Value) -> bool:
