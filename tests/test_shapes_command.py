@@ -111,7 +111,8 @@ def test_what_a_call_from_another_file_makes_known_counts(tmp_path: Path, capsys
     (tmp_path / "main.py").write_text("import torch\nfrom helper import f\nf(torch.zeros(2))\n")
     together = json.loads(shown(capsys, "--coverage", "--isolated", str(tmp_path), "--output-format", "json"))
     assert together["total"] == {"results": 2, "rank_known": 2, "sizes_known": 2}
-    alone = json.loads(shown(capsys, "--coverage", "--isolated", str(tmp_path / "helper.py"), "--output-format", "json"))
+    helper = str(tmp_path / "helper.py")
+    alone = json.loads(shown(capsys, "--coverage", "--isolated", helper, "--output-format", "json"))
     assert alone["total"] == {"results": 1, "rank_known": 0, "sizes_known": 0}
 
 
