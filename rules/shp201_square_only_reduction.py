@@ -24,22 +24,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Kind, Meeting, Operation
+from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import (
     BROADCASTING,
     axes_of,
-    broadcasts,
+    contradicted,
     elementwise_sources,
     identity,
     is_misplaced,
     keeps_axes,
     least_ranks,
+    may_have_rank_of,
     name_of,
+    reduced_operands,
     reductions_behind,
     shortened,
     works_by_label,
 )
-from shapelint.index import events_of, operations
+from shapelint.index import operations
 from shapelint.lineups import has_one
 from shapelint.outer import is_shared
 from shapelint.proposals import kept
@@ -71,22 +73,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                     break
 
 
-def contradicted(events: Sequence[Event]) -> set[int]:
-    """The reductions, by their place in the source, that make what contradicts an annotation: SHP203 tells of these."""
-    met = (event.value for event in events_of(events, Meeting) if event.contradiction is not None)
-    return {id(reduction.site.node) for value in met for reduction in reductions_behind(value)}
-
-
 def may_misplace(reduction: Operation) -> bool:
     return not keeps_axes(reduction) and axes_of(reduction) not in (None, (0,))
-
-
-def reduced_operands(event: Operation) -> Iterator[tuple[Operation, Value, tuple[Operation, ...]]]:
-    """The operands of an event that are made of reductions, with these."""
-    if event.problem is None and broadcasts(event):
-        for value in event.values:
-            if isinstance(value, Tensor | Unknown) and (reductions := reductions_behind(value)):
-                yield event, value, reductions
 
 
 def is_source(value: Value, reduction: Operation, ranks: dict[object, int]) -> bool:
@@ -102,12 +90,6 @@ def is_source(value: Value, reduction: Operation, ranks: dict[object, int]) -> b
         return False  # a column: the two make a table of each other, on any square or none (SHP101)
     chain = (*elementwise_sources(reduced), *both.values())
     return is_misplaced(reduction, max((ranks.get(identity(v), 0) for v in chain), default=0))
-
-
-def may_have_rank_of(source: Value, reduced: Value) -> bool:
-    """False for a bias (d,) beside what was reduced (n, d)."""
-    ranks = [v.shape.rank for v in (source, reduced) if isinstance(v, Tensor)]
-    return len(ranks) < 2 or None in ranks or ranks[0] == ranks[1]
 
 
 def library(reduction: Operation) -> str | None:

@@ -33,8 +33,8 @@ from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
 from shapelint.index import operations
-from shapelint.proposals import with_argument
-from shapelint.rule import Replacement, Report
+from shapelint.proposals import axes_named, axes_to_name
+from shapelint.rule import Report
 from shapelint.uses import consumers, is_same, made
 from shapelint.values import NONE, Maker, Tensor
 
@@ -54,8 +54,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             message = f"{name} has one row for each sample: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
         elif given == NONE and (lead := leading_axis(operand)) and not is_harmless(events, event):
-            message = f"{name} is {operand.shape}: {lead} {LOST}; {remedy(operand)}"
-            trace, fix = (clue(event, operand),), named(event, operand)
+            message = f"{name} is {operand.shape}: {lead} {LOST}; {axes_to_name(operand)}"
+            trace, fix = (clue(event, operand),), axes_named(event, operand)
             yield Report(event, message, trace, fix=fix, fix_message="Name the axes to remove")
 
 
@@ -107,28 +107,3 @@ def may_be_one(size: Dim) -> bool:
 def is_named(operand: Tensor) -> bool:
     symbol = lead.size.symbol if (lead := operand.shape.axis(0)) is not None else None
     return symbol is not None and symbol.origin is Origin.AXIS
-
-
-def remedy(operand: Tensor) -> str:
-    """Which axis to name instead, where that is known."""
-    ones = removed(operand)
-    return f"write squeeze({ones[0]})" if len(ones) == 1 else "name the axes to remove"
-
-
-def removed(operand: Tensor) -> list[int]:
-    """The axes that squeeze() is sure to remove, from the right; none where they are not known."""
-    shape = operand.shape
-    if shape.head and shape.run is not None:
-        return []
-    return [index for index, axis in enumerate(shape.axes, -len(shape.axes)) if axis.size.value == 1]
-
-
-def named(event: Operation, operand: Tensor) -> tuple[Replacement, ...]:
-    """`x.squeeze()` becomes `x.squeeze(-1)`: the axes that are sure to go, and no other."""
-    ones = removed(operand)
-    if not ones or operand.library is None:
-        return ()
-    axes = str(ones[0]) if len(ones) == 1 else str(tuple(ones))
-    is_method = len(event.sites) == 1 and event.site.text.endswith(".squeeze()")
-    keyword = "" if is_method else "dim=" if operand.library == "torch" else "axis="
-    return with_argument(event.site, keyword + axes)

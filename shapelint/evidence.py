@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from shapelint.dims import ONE
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Operation, Site
+from shapelint.index import events_of
 from shapelint.rule import Clue
 from shapelint.values import (
     FALSE,
@@ -324,3 +325,23 @@ def works_by_label(events: Iterable[Event]) -> bool:
 
 BY_LABEL = ("pandas.", "xarray.", "polars.", "scipy.sparse", "numpy.matrix", "numpy.asmatrix")
 LABELLED = ("DataFrame", "Series", "DataArray", "csr_", "csc_", "spmatrix", "sparray", "np.matrix")
+
+
+def contradicted(events: Sequence[Event]) -> set[int]:
+    """The reductions, by their place in the source, that make what contradicts an annotation: SHP203 tells of these."""
+    met = (event.value for event in events_of(events, Meeting) if event.contradiction is not None)
+    return {id(reduction.site.node) for value in met for reduction in reductions_behind(value)}
+
+
+def may_have_rank_of(source: Value, reduced: Value) -> bool:
+    """False for a bias (d,) beside what was reduced (n, d)."""
+    ranks = [v.shape.rank for v in (source, reduced) if isinstance(v, Tensor)]
+    return len(ranks) < 2 or None in ranks or ranks[0] == ranks[1]
+
+
+def reduced_operands(event: Operation) -> Iterator[tuple[Operation, Value, tuple[Operation, ...]]]:
+    """The operands of an event that are made of reductions, with these."""
+    if event.problem is None and broadcasts(event):
+        for value in event.values:
+            if isinstance(value, Tensor | Unknown) and (reductions := reductions_behind(value)):
+                yield event, value, reductions

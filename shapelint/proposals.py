@@ -121,3 +121,28 @@ def without_axis(value: Tensor, place: int) -> Tensor | None:
 def is_column_for_certain(table: Table) -> bool:
     """Whether who made the axis of size 1 leaves no doubt that it is not meant for this table."""
     return table.maker not in {None, Maker.INSERTED, Maker.RESHAPE} and table.column.shape.rank is not None
+
+
+def axes_to_name(operand: Tensor) -> str:
+    """Which axis squeeze() should name, where that is known."""
+    ones = certain_ones(operand)
+    return f"write squeeze({ones[0]})" if len(ones) == 1 else "name the axes to remove"
+
+
+def certain_ones(operand: Tensor) -> list[int]:
+    """The axes that squeeze() is sure to remove, from the right; none where they are not known."""
+    shape = operand.shape
+    if shape.head and shape.run is not None:
+        return []
+    return [index for index, axis in enumerate(shape.axes, -len(shape.axes)) if axis.size.value == 1]
+
+
+def axes_named(event: Operation, operand: Tensor) -> tuple[Replacement, ...]:
+    """`x.squeeze()` becomes `x.squeeze(-1)`: the axes that are sure to go, and no other."""
+    ones = certain_ones(operand)
+    if not ones or operand.library is None:
+        return ()
+    axes = str(ones[0]) if len(ones) == 1 else str(tuple(ones))
+    is_method = len(event.sites) == 1 and event.site.text.endswith(".squeeze()")
+    keyword = "" if is_method else "dim=" if operand.library == "torch" else "axis="
+    return with_argument(event.site, keyword + axes)

@@ -467,6 +467,16 @@ def truncated(d: Drawing) -> Call:
     return (jax.random.key(0), -1.0, d.array(None, "float32")), optional(d, only=("shape",))
 
 
+def concentrated(d: Drawing) -> Call:
+    return (jax.random.key(0), jax.numpy.ones((*d.sizes(0, 2), 3))), {}
+
+
+def centred(d: Drawing) -> Call:
+    """A mean and a covariance of one batch."""
+    batch = d.sizes(0, 1)
+    return (jax.random.key(0), jax.numpy.zeros((*batch, 3)), jax.numpy.eye(3)), optional(d, only=("dtype",))
+
+
 def ball(d: Drawing) -> Call:
     return (jax.random.key(0), d.an_int(1, 3)), optional(d, only=("shape",))
 
@@ -498,6 +508,8 @@ SCALARS = (
     *("complex64", "complex128", "bool_", "half", "single", "double", "bfloat16"),
 )
 HANGING: Mapping[str, Callable[[Drawing], Call]] = {
+    "jax.random.dirichlet": concentrated,
+    "jax.random.multivariate_normal": centred,
     **dict.fromkeys(["matmul", "dot"], matrices),
     **dict.fromkeys(["inner", "vecdot"], vectors),
     **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm"], square),

@@ -23,7 +23,7 @@ MOST_DEPTH = 7  # calls of project functions inside one another
 # What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.
 CALL_COST = 8
 FIRST_CREDIT = 60 * CALL_COST  # for what the top level calls
-LATER_CREDIT = 22 * CALL_COST  # the most that is left of it for what functions call that are looked at on their own
+LATER_CREDIT = 15 * CALL_COST  # the most that is left of it for what functions call that are looked at on their own
 ENTRY_CREDIT = 150 * CALL_COST  # for what a program does when it is started: `main()` at the top level, once
 
 
