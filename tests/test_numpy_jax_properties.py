@@ -412,6 +412,8 @@ def sizes_of_draw(d: Drawing) -> Call:
 
 def multivariate(d: Drawing) -> Call:
     n = d.choice((2, 3, 5))
+    if d.library == "jax":  # means and covariances come in batches
+        return (jax.random.key(0), jax.numpy.zeros((*d.sizes(0, 1), n)), jax.numpy.eye(n)), {}
     return (*receiver(d), np.zeros(n), np.eye(n)), optional(d, only=("size",))
 
 
@@ -421,6 +423,8 @@ def multinomial(d: Drawing) -> Call:
 
 
 def dirichlet(d: Drawing) -> Call:
+    if d.library == "jax":
+        return (jax.random.key(0), jax.numpy.ones((*d.sizes(0, 2), 3))), {}
     return (*receiver(d), np.ones(d.choice((2, 3)))), optional(d, only=("size",))
 
 
@@ -467,16 +471,6 @@ def truncated(d: Drawing) -> Call:
     return (jax.random.key(0), -1.0, d.array(None, "float32")), optional(d, only=("shape",))
 
 
-def concentrated(d: Drawing) -> Call:
-    return (jax.random.key(0), jax.numpy.ones((*d.sizes(0, 2), 3))), {}
-
-
-def centred(d: Drawing) -> Call:
-    """A mean and a covariance of one batch."""
-    batch = d.sizes(0, 1)
-    return (jax.random.key(0), jax.numpy.zeros((*batch, 3)), jax.numpy.eye(3)), optional(d, only=("dtype",))
-
-
 def ball(d: Drawing) -> Call:
     return (jax.random.key(0), d.an_int(1, 3)), optional(d, only=("shape",))
 
@@ -508,8 +502,6 @@ SCALARS = (
     *("complex64", "complex128", "bool_", "half", "single", "double", "bfloat16"),
 )
 HANGING: Mapping[str, Callable[[Drawing], Call]] = {
-    "jax.random.dirichlet": concentrated,
-    "jax.random.multivariate_normal": centred,
     **dict.fromkeys(["matmul", "dot"], matrices),
     **dict.fromkeys(["inner", "vecdot"], vectors),
     **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm"], square),
