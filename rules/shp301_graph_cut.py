@@ -50,9 +50,8 @@ MEANING = {
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for dead in (*dead_terms(events), *dead_objectives(events)):
         if dead.cut.takes_out:
-            computed = tuple(
-                Clue("computed here", event.site) for event in (trained_by(dead.cut),) if event is not None
-            )
+            source = trained_by(dead.cut)
+            computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
     for cut, place in onward(events):
         if cut.takes_out:

@@ -47,15 +47,10 @@ class Symbol:
     scope: object = None
     derivation: Derivation | None = field(default=None, compare=False)
     default: int | None = field(default=None, compare=False)
-    hashed: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        scope = token(self.scope if self.derivation is None else self.derivation)
-        object.__setattr__(self, "scope", scope)
-        object.__setattr__(self, "hashed", hash((self.name, self.origin, scope)))
-
-    def __hash__(self) -> int:
-        return self.hashed
+        scope = self.scope if self.derivation is None else self.derivation
+        object.__setattr__(self, "scope", token(scope))
 
     def __repr__(self) -> str:
         return self.name
@@ -372,9 +367,6 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Dim:
     total: dict[Monomial, int] = {}
     for monomial, coefficient in terms:
         total[monomial] = total.get(monomial, 0) + coefficient
-    if len(total) == 1:
-        ((monomial, coefficient),) = total.items()
-        return Dim(((monomial, coefficient),)) if coefficient else Dim(())
     kept = [(m, c) for m, c in total.items() if c]
     if len(kept) > 1:
         kept.sort(key=lambda term: (-len(term[0]), [_symbol_key(s) for s in term[0]]))

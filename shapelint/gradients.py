@@ -88,11 +88,11 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
     for event in operations(events, {Kind.LOSS, Kind.REDUCTION}):
         match event:
             case Operation(kind=Kind.LOSS, values=(prediction, *others)):
-                held = flow.hold(prediction)
+                held, beside = flow.hold(prediction), flow.any_of(others).live
                 # mse(codes.detach(), latents) pulls at the latents: what is detached is the target.
-                predictions = held.live or (flow.any_of(others).live if held.cuts else held.live)
+                predictions = beside if held.cuts else held.live
                 found |= predictions
-                labels |= flow.any_of(others).live - predictions
+                labels |= beside - predictions
             case Operation(kind=Kind.REDUCTION, values=(averaged, *_)) if event.arguments.get("dim", NONE) == NONE:
                 found |= flow.hold(averaged).live
     return (origin for origin in found - labels if isinstance(origin, Input))

@@ -16,8 +16,4 @@ T = TypeVar("T")
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(*, eq: bool = True, slots: bool = True) -> Callable[[type[T]], type[T]]:
     """A dataclass whose fields are never assigned again; `eq=False` for objects that are only themselves."""
-
-    def decorate(cls: type[T]) -> type[T]:
-        return dataclass(eq=eq, unsafe_hash=eq and "__hash__" not in vars(cls), slots=slots)(cls)
-
-    return decorate
+    return dataclass(eq=eq, unsafe_hash=eq, slots=slots)

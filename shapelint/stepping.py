@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import TypeAlias
 
 from shapelint.events import Call, Event, Operation, Site
 from shapelint.index import once_per_file
@@ -34,6 +36,7 @@ from shapelint.training import Key, Roles, act_of, bounds, gets_scale, is_disabl
 from shapelint.values import Layer, maker_of
 
 NOBODY: Key = None  # gradients that no optimizer is known for
+Look: TypeAlias = tuple[Act, Act, tuple[Site, ...]]  # where gradients are looked at, what scaled them, the calls around
 
 
 @record()
@@ -99,9 +102,7 @@ class Tracker:
     modules: Mapping[Key, frozenset[Key]] = field(default_factory=dict)  # whose parameters they were given
     found: dict[tuple[str, int], Hazard] = field(default_factory=dict)
     began: dict[int, tuple[Site, ...]] = field(default_factory=dict)  # the calls around each backward
-    looks: list[tuple[Act, Act, tuple[Site, ...]]] = field(
-        default_factory=list
-    )  # at scaled gradients, and in which calls
+    looks: list[Look] = field(default_factory=list)  # at scaled gradients
     stepped: set[tuple[Site, ...]] = field(default_factory=set)  # the calls around each step
     counted: frozenset[int] = frozenset()  # acts that happen once in so many rounds
 
@@ -370,10 +371,7 @@ def _in_body(file: Outline, body: Body, roles: Roles) -> Mapping[tuple[str, int]
 
 def shared(calls: Sequence[Site], others: Sequence[Site]) -> int:
     """How many of the outermost calls are the same."""
-    return next(
-        (i for i, (one, other) in enumerate(zip(calls, others)) if one.node is not other.node),
-        min(len(calls), len(others)),
-    )
+    return len([*takewhile(lambda pair: pair[0].node is pair[1].node, zip(calls, others))])
 
 
 def optimizers(acts: Iterable[Act], roles: Roles) -> Iterator[Key]:

@@ -141,17 +141,12 @@ def dead_objectives(events: Sequence[Event]) -> Iterator[DeadTerm]:
 def without_gradient(events: Sequence[Event]) -> Iterator[Cut]:
     """The cuts that keep an argument, or a part of it that is asked for by name, from any gradient of the loss."""
     for found in objectives(events):
-        yield from keeping(events, found.flow, found.given, found.losses)
+        yield from keeping(found, dict(asked_for(events)))
 
 
-def keeping(
-    events: Sequence[Event],
-    flow: Flow,
-    given: Mapping[int, tuple[Input, ...]],
-    losses: Sequence[tuple[Function, Value]],
-) -> Iterator[Cut]:
-    asked = dict(asked_for(events))
-    for function, loss in losses:
+def keeping(objectives: Objectives, asked: Mapping[int, frozenset[str]]) -> Iterator[Cut]:
+    flow, given = objectives.flow, objectives.given
+    for function, loss in objectives.losses:
         live = flow.hold(loss).live
         dead = {seed for seed in given[id(function)] if not any(root(origin) is seed for origin in live)}
         names = asked.get(id(function), frozenset())

@@ -138,6 +138,10 @@ class Frame:
         """Identifies a piece of syntax in this evaluation, for sizes that are not known there."""
         return self.key, id(node)
 
+    def place_of_call(self, node: cst.CSTNode) -> object:
+        """The same of one call alone: the call of an nn.Sequential is one of every module in it."""
+        return self.place(node), self.run.next_serial()
+
     def known(self, value: Value) -> Value:
         """`value` with the facts learned on this path."""
         return resolve(value, self.facts, self.shapes) if self.facts or self.shapes else value

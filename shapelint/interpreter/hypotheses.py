@@ -221,7 +221,7 @@ def given_back(frame: Frame, function: Function, value: Value, arguments: Argume
     stated = documented(frame, function)
     if not any(stated.returns) or not isinstance(value, Tensor | Unknown):
         return value
-    place = frame.place(node), frame.run.next_serial()
+    place = frame.place_of_call(node)
     sizes = dict(given_sizes(stated, function.node, arguments))
 
     def lookup(name: str) -> Dim:

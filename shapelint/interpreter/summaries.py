@@ -37,13 +37,8 @@ def of_call(frame: Frame, function: Function, arguments: Arguments, node: cst.CS
     """The result of a call as far as it does not hang on values that are not known."""
     known = frame.run.summaries.get(id(function.node), UNKNOWN)
     if known != UNKNOWN:
-        return renamed(known, a_place(frame, node))
+        return renamed(known, frame.place_of_call(node))
     return annotated(frame, function, arguments, node) or UNKNOWN
-
-
-def a_place(frame: Frame, node: cst.CSTNode) -> object:
-    """Of this call alone: the call of an nn.Sequential is one of every module in it."""
-    return frame.place(node), frame.run.next_serial()
 
 
 def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode) -> Value | None:
@@ -54,7 +49,7 @@ def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.
     module, filename = function.scope.file() or (frame.module, frame.filename)
     if module is not frame.run.module:  # nobody held it against the body here
         return None
-    place = a_place(frame, node)
+    place = frame.place_of_call(node)
     inner = Frame(frame.run, Scope({}, function.scope), module, filename, place, function)
     value = contracts.declared(inner, contracts.hint_of(inner, made.returns), (place, "returned"), function.name)
     if not isinstance(value, Tensor | Tuple | Union | Int | Float | Many):
