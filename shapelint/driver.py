@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
@@ -140,11 +139,8 @@ def _jobs(wanted: int | None, characters: int) -> int:
 
 def _lint(files: list[str], config: Config, project: Project, jobs: int) -> Iterator[tuple[str, Result]]:
     if jobs <= 1 or len(files) <= 1:
-        try:
-            for filename in files:
-                yield filename, lint_one(filename, config, project)
-        finally:
-            gc.unfreeze()
+        for filename in files:
+            yield filename, lint_one(filename, config, project)
         return
     size = max(1, min(FILES_AT_ONCE, len(files) // (jobs * 4)))
     chunks = [files[start : start + size] for start in range(0, len(files), size)]
@@ -200,18 +196,14 @@ def _lint_chunk(files: list[str]) -> list[Result]:
 def lint_one(filename: str, config: Config, project: Project) -> Result:
     """Lint a file that is known to concern us.
 
-    Syntax trees are large, full of objects and free of cycles: the collector never walks them. It is called once
-    for what the analysis leaves behind.
+    Syntax trees and events are many objects and hardly ever cycles: the collector never walks them.
     """
     from shapelint.linter import lint_module
 
     try:
         text = project.text(filename)
         with source.paused_gc():
-            tree = project.tree(filename, text)
-            gc.freeze()
-            outcome = lint_module(tree, text, filename, config, project)
-            gc.collect(1)
+            outcome = lint_module(project.tree(filename, text), text, filename, config, project)
     except (OSError, source.Unreadable) as error:
         return "", {}, _unreadable(filename, error)
     return digest(text), project.consulted(filename), outcome

@@ -113,13 +113,18 @@ def _survives_parsing(text: str) -> bool:
 
 @contextmanager
 def paused_gc() -> Iterator[None]:
-    """Pause the collector: it would walk the young syntax tree again and again, and find nothing in it."""
+    """Pause the collector: it would walk the young syntax tree again and again, and find nothing in it.
+
+    What was made meanwhile counts as old afterwards, or the first object made then would have all of it walked.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
 
@@ -97,7 +96,6 @@ def module(frame: Frame, dotted: str, level: int) -> Namespace | None:
     if scope is None:
         while len(project.scopes) >= MOST_MODULES:
             project.scopes.pop(next(iter(project.scopes)))
-            gc.unfreeze()  # what it held may be garbage now
         scope = project.scopes[filename] = Scope({}, root_scope())
         execute(frame, filename, tree, scope)
     return Namespace(dotted, scope.names)
