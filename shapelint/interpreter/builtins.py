@@ -9,7 +9,7 @@ import libcst as cst
 
 from shapelint.dims import as_dim, data_dependent, derive
 from shapelint.events import Call, Stored
-from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers
+from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
@@ -327,6 +327,7 @@ def is_scalar(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 TABLE: Mapping[str, Builtin] = {
     **numbers.TABLE,
     **draws.TABLE,
+    **settings.TABLE,
     "builtins.len": length,
     "builtins.range": ranged,
     "builtins.zip": zipped,

@@ -20,6 +20,7 @@ from shapelint.interpreter import (
     jaxtransforms,
     objects,
     operations,
+    settings,
     states,
     transforms,
     uses,
@@ -294,7 +295,10 @@ def call_instance_method(frame: Frame, method: Method, arguments: Arguments, nod
         return opaque(frame, method, arguments, node)
     if isinstance(method.function, Function):
         return call_function(frame, method.function, arguments.after(method.receiver, None), node)
-    known = library_method(frame, method, arguments, node)
+    if method.name in settings.METHODS:
+        known = settings.call(frame, method, arguments, node)
+    else:
+        known = library_method(frame, method, arguments, node)
     return opaque(frame, method, arguments, node) if known is None else known
 
 
