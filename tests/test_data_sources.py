@@ -22,6 +22,7 @@ STORIES = {
     "pandas_tables": ("pandas",),
     "pictures": ("torchvision", "PIL"),
     "environments": ("gymnasium",),
+    "named_tuples": (),
     "command_lines": (),
 }
 

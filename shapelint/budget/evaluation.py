@@ -119,7 +119,8 @@ def _configuration(top: Frame, param: cst.Param, given: Given) -> Value:
 
 
 def _is_dataclass(top: Frame, cls: Class) -> bool:
-    names = (getattr(quietly(top, _callee(d.decorator)), "name", "") for d in cls.node.decorators)
+    decorators = cls.node.decorators if cls.node is not None else ()
+    names = (getattr(quietly(top, _callee(d.decorator)), "name", "") for d in decorators)
     return any(name in DATACLASSES for name in names) or cls.is_a(*DATACLASSES)
 
 

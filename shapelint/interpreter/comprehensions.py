@@ -190,11 +190,12 @@ def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bo
     simple = not clause.ifs and clause.inner_for_in is None
     known = items(frame, iterable, clause.iter)
     choices = known if known is not None else (item(frame, iterable, clause.iter),)
-    size = length(iterable) if simple else None
+    size = length(iterable) if simple or (known is None and clause.inner_for_in is None) else None
     for choice in choices:
         assign(frame, clause.target, choice)
         for test in clause.ifs:
-            expressions.evaluate(frame, test.test)
+            if expressions.truth_of(expressions.evaluate(frame, test.test)) is not True:
+                size = None  # it may leave items out
             conditions.assume(frame, test.test, True)
         frame.alive = True
         if clause.inner_for_in is None:

@@ -1,4 +1,4 @@
-"""Containers and draws of the standard library: collections.deque, and the random module."""
+"""Containers and draws of the standard library: deques and named tuples of `collections`, and the random module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shapelint.interpreter import comprehensions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
-from shapelint.values import NONE, UNKNOWN, Float, Int, Many, Tuple, Unknown, Value
+from shapelint.values import NONE, UNKNOWN, Class, Const, Float, Int, Library, Many, Tuple, Unknown, Value
 
 
 def queue(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -20,6 +20,21 @@ def queue(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     if not arguments.args or arguments.args[0] == Tuple((), "list"):
         return Tuple((), "deque" if is_bounded else "list")
     return Many(comprehensions.item(frame, arguments.args[0], node), None, "list")
+
+
+def named_tuple(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """namedtuple("Point", "x y"), namedtuple("Point", ["x", "y"]): a class whose fields are not annotated."""
+    given = (*arguments.args, *(arguments.kwargs[n] for n in ("typename", "field_names") if n in arguments.kwargs))
+    match given:
+        case (Const(value=str() as name), Const(value=str() as text)):
+            fields = text.replace(",", " ").split()
+        case (Const(value=str() as name), Tuple(items=items)):
+            fields = [item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)]
+            if len(fields) < len(items):
+                return UNKNOWN
+        case _:
+            return UNKNOWN
+    return Class(name, (Library("typing.NamedTuple"),), {"_fields": Tuple(tuple(map(Const, fields)))})
 
 
 def drawn(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -44,6 +59,7 @@ def real(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 TABLE: Mapping[str, Builtin] = {
     "collections.deque": queue,
+    "collections.namedtuple": named_tuple,
     "random.sample": drawn,
     "random.choices": drawn,
     "random.choice": one,

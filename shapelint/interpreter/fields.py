@@ -37,7 +37,10 @@ def annotated(cls: Class) -> dict[str, tuple[Class, cst.Annotation]]:
 
 
 def field_names(cls: Class) -> list[str]:
-    """The annotated fields of a dataclass-like class, inherited ones first."""
+    """The fields of a dataclass-like class, inherited ones first: annotated, or given to namedtuple()."""
+    match cls.lookup("_fields"):
+        case Tuple(items=items) if cls.is_a("typing.NamedTuple"):
+            return [str(item.value) for item in items if isinstance(item, Const)]
     return list(annotated(cls))
 
 
@@ -87,6 +90,8 @@ def entering(frame: Frame, cls: Class, scope: object) -> Value:
     """An object of a class that a parameter brings in: its fields are asked for when they are needed."""
     from shapelint.interpreter.classes import copied, typical_instance
 
+    if cls.node is None:
+        return Unknown()
     if is_initialised(cls) or not annotated(cls):
         return copied(typical_instance(frame, cls))
     if not cls.is_a("typing.NamedTuple") or any(isinstance(value, Function) for value in cls.attributes.values()):
