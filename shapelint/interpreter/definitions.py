@@ -11,7 +11,8 @@ from shapelint.events import Call, Declared
 from shapelint.interpreter import contracts, expressions, subscripts, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
-from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.frame import DECORATOR_CREDIT, Frame
+from shapelint.interpreter.operations import Arguments
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -24,6 +25,7 @@ from shapelint.values import (
     Library,
     Method,
     Partial,
+    Union,
     Value,
 )
 
@@ -68,7 +70,26 @@ def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDe
             return decorator.receiver if isinstance(decorator.receiver, Method) else value
         case Partial(callee=Library(name=wrapper)) if wrapper in transforms.TRANSPARENT:
             return value
+        case Function():
+            return wrapped(frame, decorator, value, node)
+        case Union(options=ways):  # typecheck = jaxtyped(typechecker=beartype) if DEBUG else identity
+            first, *others = (decorated(frame, way, value, node) for way in ways)
+            return first if all(other is first for other in others) else UNKNOWN
     return UNKNOWN
+
+
+def wrapped(frame: Frame, decorator: Function, value: Value, node: cst.FunctionDef) -> Value:
+    """What a decorator of the project gives back: the function itself, or one that calls it."""
+    from shapelint.interpreter.functions import call_function
+
+    run = frame.run
+    events, credit = run.events, run.credit
+    run.events, run.credit = [], DECORATOR_CREDIT
+    try:
+        made = call_function(frame, decorator, Arguments((value,), {}, (node,)), node)
+    finally:
+        run.events, run.credit = events, credit
+    return made if isinstance(made, Function | Method | Partial) else UNKNOWN
 
 
 def class_(frame: Frame, node: cst.ClassDef) -> None:

@@ -15,7 +15,22 @@ from shapelint.interpreter.operations import Arguments
 from shapelint.joins import leaves
 from shapelint.scopes import Scope
 from shapelint.unification import UNBOUND, Bindings, meets
-from shapelint.values import UNKNOWN, Axis, Const, Float, Function, Int, Many, Run, Shape, Tensor, Tuple, Union, Value
+from shapelint.values import (
+    UNKNOWN,
+    Axis,
+    Const,
+    Float,
+    Function,
+    Instance,
+    Int,
+    Many,
+    Run,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Value,
+)
 
 PLAIN = frozenset({cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation, cst.Tuple})
 
@@ -47,11 +62,11 @@ def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.
     if not isinstance(made, cst.FunctionDef) or made.returns is None or made.asynchronous is not None:
         return None
     module, filename = function.scope.file() or (frame.module, frame.filename)
-    if module is not frame.run.module:  # nobody held it against the body here
-        return None
     place = frame.place_of_call(node)
     inner = Frame(frame.run, Scope({}, function.scope), module, filename, place, function)
     value = contracts.declared(inner, contracts.hint_of(inner, made.returns), (place, "returned"), function.name)
+    if isinstance(value, Instance):
+        return value
     if not isinstance(value, Tensor | Tuple | Union | Int | Float | Many):
         return None
     bound = bindings(inner, function, arguments) if arguments.complete else UNBOUND

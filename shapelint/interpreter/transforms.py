@@ -79,7 +79,7 @@ CALLABLES = (Function, Class, Method, Partial, Tuple)
 def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
     if name in TRANSPARENT:
         subject = arguments.args[0] if arguments.args else None
-        if isinstance(subject, (*CALLABLES, Instance, Layer)):
+        if isinstance(subject, (*CALLABLES, Instance, Layer)) and name != "functools.wraps":
             return subject
         if name in casting.AUTOCASTS:
             return casting.context(name, arguments)
