@@ -26,11 +26,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Declared, Event, Meeting
+from shapelint.events import Declared, Event, Input, Meeting
 from shapelint.evidence import identity, made_by, shortened
 from shapelint.finding import Severity
 from shapelint.index import events_of
 from shapelint.inert import inert_string
+from shapelint.provenance import ancestors
 from shapelint.rule import Clue, Report
 from shapelint.values import Tensor
 
@@ -48,6 +49,15 @@ def misread_strings(events: Sequence[Event]) -> Iterator[str]:
                 yield annotation.text
 
 
+def stated(event: Meeting) -> Iterator[str]:
+    """The annotation that a value meets, and those of what the value is made of."""
+    yield event.annotation
+    maker = made_by(event.value)
+    for earlier in ancestors(maker, most=40) if maker is not None else ():
+        if isinstance(earlier, Input):
+            yield earlier.annotation
+
+
 def check(events: Sequence[Event]) -> Iterator[Report]:
     told: set[tuple[str, object]] = set()  # of a variable's annotation, that its value contradicts it
     misread: frozenset[str] | None = None
@@ -55,7 +65,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if event.contradiction is None:
             continue
         misread = frozenset(misread_strings(events)) if misread is None else misread
-        if misread and not misread.isdisjoint(STRING.findall(event.annotation)):
+        if misread and any(not misread.isdisjoint(STRING.findall(text)) for text in stated(event)):
             continue  # it does not say what its author means: SHP602
         same = event.annotation, identity(event.value)
         if same in told:

@@ -18,6 +18,7 @@ MODULES = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "pytor
 DTYPES = frozenset(
     ["float16", "float32", "float64", "bfloat16", "uint8", "int8", "int16", "int32", "int64", "bool", "complex64"]
 )
+SHORT_DTYPES = frozenset({"half", "float", "double", "short", "int", "long", "cfloat"})
 TOKEN = re.compile(r"(?:\{[^{}]*\}|\S)+")
 MODIFIERS = re.compile(r"^[*#?]*(?:\w+=(?=.))?[*#?]*")
 
@@ -111,6 +112,8 @@ def _inert_token(token: str, neighbours: list[str], event: Declared) -> str | No
         return (
             f'"{bare}" is no axis, and the check fails at every call. Spaces separate axes: formulas go without, as n-1'
         )
+    if isinstance(parsed, ast.Attribute) and parsed.attr in DTYPES | SHORT_DTYPES:
+        return f'"{bare}" is no dtype inside the string. The class before the brackets says it, as Int or Float32'
     if isinstance(parsed, ast.Attribute):
         return f'"{bare}" cannot be looked up inside the string. Write f"{{{bare}}}" for a size'
     if isinstance(parsed, ast.UnaryOp) and isinstance(parsed.operand, ast.Constant):

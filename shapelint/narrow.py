@@ -151,9 +151,14 @@ def is_kept(events: Sequence[Event], event: Operation, operand: Value) -> bool:
     maker = maker_of(operand)
     match maker:
         case Input(kind="attribute", source=Instance() as owner, name=name):
-            stored = [s for s in events_of(events, Stored) if s.owner.cls is owner.cls and s.attribute == name]
-            return any(maker_of(s.value) is event for s in stored)
+            return any(maker_of(value) is event for value in given_to(events, owner, name))
     return False
+
+
+def given_to(events: Sequence[Event], owner: Instance, attribute: str) -> Iterator[Value]:
+    """All that the methods of a class make an attribute."""
+    stored = (s for s in events_of(events, Stored) if s.owner.cls is owner.cls and s.attribute == attribute)
+    return (s.value for s in stored)
 
 
 def is_python_sum(event: Operation) -> bool:

@@ -15,6 +15,7 @@ from shapelint.events import (
     Event,
     Grown,
     Input,
+    Item,
     Kind,
     Left,
     Loop,
@@ -158,16 +159,16 @@ def _multiplies(found: Round, call: Call) -> bool:
         for event in found.all_rounds
         if isinstance(event, Operation) and event.name in MATMULS and event.kind is Kind.CONTRACTION
         for value in event.operands
-        if value.shape.rank == 1
+        if value.shape.rank in {1, None}
     )
     return bool(given) and any(id(_row_event(value)) in given for value in vectors)
 
 
 def _row_event(value: Value) -> Event | None:
-    """The indexing by rounds that a vector is the outcome of."""
+    """The indexing by rounds that a vector, or what may be one, is the outcome of."""
     match maker_of(value):
         case Operation(name="getitem", arguments={"index": index}, result=Tensor() as row) as event:
-            return event if row.shape.rank == 1 and _is_round(index) else None
+            return event if row.shape.rank in {1, None} and _is_round(index) else None
     return None
 
 
@@ -204,7 +205,9 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
         vectors = [row for row in rows if row[1] == 1]
         return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
     is_unknown = isinstance(call, Call) and isinstance(call.callee, Method) and call.callee.function is None
-    return next((row for row, rank in rows if rank == BATCH_OF_ONE or (rank == 1 and not is_unknown)), None)
+    is_followed = isinstance(call, Call) and isinstance(call.callee, Function)  # it multiplies the row, see above
+    ranks = {BATCH_OF_ONE} if is_unknown else {BATCH_OF_ONE, 1, OF_UNKNOWN_RANK} if is_followed else {BATCH_OF_ONE, 1}
+    return next((row for row, rank in rows if rank in ranks), None)
 
 
 def _inputs(call: Operation | Call) -> tuple[Value, ...]:
@@ -220,10 +223,11 @@ def _varies(found: Round, call: Operation) -> bool:
 
 
 BATCH_OF_ONE = -1
+OF_UNKNOWN_RANK = -2
 
 
 def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
-    """The row behind a value, and its rank or BATCH_OF_ONE."""
+    """The row behind a value, and its rank, BATCH_OF_ONE or OF_UNKNOWN_RANK."""
     current, is_batch, is_made = value, False, False
     for _ in range(8):
         event = maker_of(current)
@@ -238,7 +242,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 row = Row(_iterated(found.loop) if "(" in name else name, event.site)
                 is_one = is_batch or isinstance(index, Slice)
                 rank = event.result.shape.rank if isinstance(event.result, Tensor) else None
-                return (row, BATCH_OF_ONE) if is_one else ((row, rank) if rank is not None else None)
+                return row, BATCH_OF_ONE if is_one else OF_UNKNOWN_RANK if rank is None else rank
             case Operation(name="getitem", arguments={"x": inner, "index": index}) if _inserts(index):
                 current, is_batch = inner, True
             case Operation(name="cat", operands=parts) if not is_batch:  # the row beside what is the same in each round
@@ -247,12 +251,14 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             case Operation(arguments={"x": inner}) if event.name in INSERTING or event.kind in PLACE_KEEPING:
                 is_batch = is_batch or (event.name in INSERTING and _begins_with_one(event.result))
                 current = inner
-            case Input(kind="iteration", source=source) if source is not None:
+            case (Input(kind="iteration") as own) | Item(of=Input(kind="iteration") as own) if own.source is not None:
                 is_row = (is_batch and _is_kept(found, call)) or _is_picked(found, call) or is_made
                 site = found.loop.iterable or found.loop.site
                 return (Row(_iterated(found.loop), site), BATCH_OF_ONE) if is_row else None
+            case Call(site=site) | Item(of=Call(site=site)) if is_batch and site == found.loop.iterable:  # __getitem__
+                return (Row(_iterated(found.loop), site), BATCH_OF_ONE) if _is_kept(found, call) else None
             case Input(kind="item", site=site) if is_batch and _is_kept(found, call):
-                indexed = re.search(r"([\w.]+)\[(\w+)\]$", site.text)  # images[i], and x, y = dataset[i]
+                indexed = re.search(r"([\w.]+)\[(\w+)\](?:\[0\])?$", site.text)  # images[i], and x, y = dataset[i]
                 if indexed is None or indexed[2] not in _variables(found.loop):
                     return None
                 return Row(indexed[1], site), BATCH_OF_ONE

@@ -203,7 +203,7 @@ def lasts(tests: frozenset[Test]) -> bool:
 
 def look(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
     """Gradients are clipped or read."""
-    owners = track.owners[1:] or track.owners
+    owners = appliers(track, act) or track.owners[1:] or track.owners
     everyone = [[path.of(owner) for owner in owners] for path in paths]
     scaled = [grads for all_grads in everyone if all(g.scaled is not None for g in all_grads) for grads in all_grads]
     if scaled and not any(grads.is_unscaled for all_grads in everyone for grads in all_grads):
@@ -216,6 +216,12 @@ def look(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
         if all(grads.is_applied and grads.backwards for grads in applied):
             track.report("clipped late", act)
     yield from paths
+
+
+def appliers(track: Tracker, act: Act) -> tuple[Key, ...]:
+    """The optimizers of the very modules whose gradients are clipped, as far as they are known."""
+    clipped = frozenset(map(key, modules_of(act.subject)[0])) if act.kind == "clip" and track.modules else frozenset()
+    return tuple(owner for owner in track.owners[1:] if clipped & track.modules.get(owner, frozenset()))
 
 
 def steppers(track: Tracker) -> set[Key]:

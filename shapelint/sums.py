@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation
+from shapelint.events import Event, Grown, Kind, Operation
 from shapelint.evidence import axes_of, made_by
-from shapelint.index import operations
-from shapelint.narrow import constant, dtype_of, format_of, is_carried, is_kept, is_possibly, is_python_sum
+from shapelint.index import events_of, operations
+from shapelint.narrow import arrays, constant, dtype_of, format_of, is_carried, is_kept, is_possibly, is_python_sum
 from shapelint.precision import FLOAT16, Format
 from shapelint.squares import COMPARING, count_of, is_bounded, is_square, zero_or_one
 from shapelint.updates import scaled
@@ -33,6 +33,17 @@ def in_numpy(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
 def is_of_squares(event: Operation) -> bool:
     inner = made_by(event.values[0])
     return event.name in {"sum", "mean"} and isinstance(inner, Operation) and is_square(inner)
+
+
+def adds_up_sums(events: Sequence[Event], event: Operation) -> bool:
+    """Whether sums of squares are added up in their turn: `stack([(g**2).sum() for g in grads]).sum()`."""
+    inner = made_by(event.values[0])
+    if not isinstance(inner, Operation) or inner.kind is not Kind.JOINING:
+        return False
+    text = next((site.text for site in inner.sites.values()), "")
+    parts = [*arrays(inner), *(grown.value for grown in events_of(events, Grown) if grown.name == text)]
+    makers = [made_by(part) for part in parts]
+    return any(isinstance(maker, Operation) and is_of_squares(maker) for maker in makers)
 
 
 def _is_short(event: Operation, operand: Value | None) -> bool:
@@ -76,7 +87,11 @@ def counts(events: Sequence[Event]) -> Iterator[Operation]:
         operand = event.arguments.get("x")
         if dtype_of(event.result) != FLOAT16.name or dtype_of(operand) != FLOAT16.name or operand is None:
             continue
-        if is_of_squares(event) or (event.name == "cumsum" and is_possibly(event, "numpy")):
+        if (
+            is_of_squares(event)
+            or adds_up_sums(events, event)
+            or (event.name == "cumsum" and is_possibly(event, "numpy"))
+        ):
             continue  # others speak of these
         axes = axes_of(event)
         is_total = event.name == "sum" and event.arguments.get("dim", NONE) == NONE

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from shapelint.events import Event, Input, Kind, Operation
 from shapelint.evidence import made_by
 from shapelint.index import operations
-from shapelint.narrow import constant, dtype_of, is_carried, is_kept
+from shapelint.narrow import constant, dtype_of, given_to, is_carried, is_kept
 from shapelint.squares import COMPARING, is_square, zero_or_one
-from shapelint.values import Int, Tensor, Value, same_value
+from shapelint.values import Instance, Int, Tensor, Value, same_value
 
 BYTE = "uint8"
 UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
 PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy"})
-ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "einsum", "diff", "add"})
+ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "einsum", "diff", "add", "neg"})
+BELOW = frozenset({"sub", "diff", "neg"})  # what leaves the range of all unsigned integers alike
+ORDERING = frozenset({"lt", "le", "gt", "ge"})
 
 
 def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
@@ -22,7 +24,7 @@ def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
     chosen: set[int] | None = None
     for event in operations(events, ARITHMETIC):
         dtype = dtype_of(event.result)
-        if dtype not in UNSIGNED or (dtype != BYTE and event.name not in {"sub", "diff"}):
+        if dtype not in UNSIGNED or (dtype != BYTE and event.name not in BELOW):
             continue
         example = _example(events, event)
         if example is None:
@@ -36,7 +38,10 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
     left, right = event.arguments.get("x"), event.arguments.get("y")
     match event.name:
         case "sub" if left is not None and right is not None:
-            return f"10 - 20 is {_difference(event):,}" if _below_zero(left, right) else None
+            may_be_negative = _below_zero(left, right) and not _is_ordered(events, left, right)
+            return f"10 - 20 is {_difference(event):,}" if may_be_negative else None
+        case "neg" if not zero_or_one(left):
+            return f"-10 is {_difference(event):,}"
         case "diff" if not zero_or_one(left):
             return f"10 - 20 is {_difference(event):,}"
         case "matmul" | "dot" if dtype_of(left) == dtype_of(right) == BYTE:
@@ -46,9 +51,9 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
         case "pow" | "square" | "mul" if is_square(event) or event.name == "pow":
             return None if zero_or_one(left) or (constant(right) or 2) < 2 else "20 squared is 144"
         case "mul":
-            return _multiplied(left, right)
+            return _multiplied(events, left, right)
         case "add":
-            return _counted(events, event, left, right) or _brightened(left, right)
+            return _counted(events, event, left, right) or _brightened(events, left, right)
     return None
 
 
@@ -69,11 +74,22 @@ def _below_zero(left: Value, right: Value) -> bool:
     return not (isinstance(upper, Operation) and upper.name in {"max", "amax", "maximum"})
 
 
-def _multiplied(left: Value | None, right: Value | None) -> str | None:
+def _is_ordered(events: Sequence[Event], left: Value, right: Value) -> bool:
+    """Whether two numbers are compared with each other: `if high <= low: return` comes before `high - low`."""
+    if not all(isinstance(value, Tensor) and value.shape.rank == 0 for value in (left, right)):
+        return False
+    pairs = (event.operands for event in operations(events, ORDERING) if len(event.operands) == 2)
+    return any(
+        (same_value(a, left) and same_value(b, right)) or (same_value(a, right) and same_value(b, left))
+        for a, b in pairs
+    )
+
+
+def _multiplied(events: Sequence[Event], left: Value | None, right: Value | None) -> str | None:
     """`frames * 2`; a mask or labels are multiplied to be looked at."""
     for array, factor in ((left, right), (right, left)):
         number = constant(factor) if isinstance(factor, Int) else None
-        if array is not None and number is not None and 2 <= number < 255 and is_picture(array):
+        if array is not None and number is not None and 2 <= number < 255 and is_picture(events, array):
             return f"{256 // int(number) + 1} * {int(number)} is {(256 // int(number) + 1) * int(number) - 256}"
     return None
 
@@ -96,16 +112,16 @@ def is_painted(value: Value | None) -> bool:
     return isinstance(maker, Operation) and maker.name == "mul" and any(map(zero_or_one, maker.operands))
 
 
-def _brightened(left: Value | None, right: Value | None) -> str | None:
+def _brightened(events: Sequence[Event], left: Value | None, right: Value | None) -> str | None:
     """`image + 50`, `red + green`"""
     for array, other in ((left, right), (right, left)):
-        if array is None or other is None or not is_picture(array):
+        if array is None or other is None or not is_picture(events, array):
             continue
         is_number = isinstance(other, Int) or (isinstance(other, Tensor) and other.shape.rank == 0)  # np.uint8(60)
         number = constant(other) if is_number else None
         if number is not None and 2 <= number < 255:
             return f"255 + {int(number)} is {int(number) - 1}"
-        if number is None and dtype_of(other) == BYTE and is_picture(other):
+        if number is None and dtype_of(other) == BYTE and is_picture(events, other):
             return "200 + 100 is 44"
     return None
 
@@ -117,10 +133,12 @@ def is_zeros(value: Value) -> bool:
     return isinstance(maker, Operation) and maker.name in {"zeros", "zeros_like", "new_zeros"}
 
 
-def is_picture(value: Value) -> bool:
+def is_picture(events: Sequence[Event], value: Value, depth: int = 0) -> bool:
     """Bytes that are annotated so, read, or scaled to 255; not labels or masks that were cast to bytes."""
     maker = made_by(value)
     match maker:
+        case Input(kind="attribute", source=Instance() as owner, name=name) if depth == 0:
+            return any(is_picture(events, kept, depth + 1) for kept in given_to(events, owner, name))
         case Input(annotation=annotation):
             return bool(annotation)
         case Operation(name=name) if name in PIXELS:
@@ -132,7 +150,7 @@ def is_picture(value: Value) -> bool:
         case Operation(
             kind=Kind.LAYOUT | Kind.RESHAPE | Kind.INDEXING | Kind.CAST | Kind.JOINING, operands=(source, *_)
         ):
-            return is_picture(source)
+            return is_picture(events, source, depth)
     return False
 
 

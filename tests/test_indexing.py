@@ -224,6 +224,8 @@ RUNS = [
     (Shape((), BATCH, shape_of(N).head), index_of(ELLIPSIS, NONE), Shape((), BATCH, shape_of(N, 1).head)),
     (Shape((), BATCH, shape_of(N).head), NONE, Shape(shape_of(1).head, BATCH, shape_of(N).head)),
     (Shape(shape_of(N).head, BATCH), at(0), Shape((), BATCH)),
+    (shape_of(N, M), Tensor(Shape((), BATCH), "int64"), Shape((), BATCH, shape_of(M).head)),
+    (shape_of(N, M), index_of(ALL, Tensor(Shape((), BATCH), "int64")), Shape(shape_of(N).head, BATCH)),
 ]
 
 

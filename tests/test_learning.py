@@ -18,7 +18,9 @@ STORIES = Path(__file__).parent.parent / "fixtures" / "shapes" / "used_later.py"
 TOLD = """
 two, three, images = torch.rand(2, 3), torch.rand(2, 3, 4), torch.rand(2, 3, 8, 9)
 unpacked_late(three), same_name(two), Block(4)(three), Attention(4)(three), told_by_a_callee(Net(), images)
-alike(two, two), joined(three, 2, 4), columns(three)
+alike(two, two), joined(three, 2, 4), columns(three), Attended(4)(three)
+table = np.ones((5, 3))
+drawn(table, 4), drawn(table, (2, 2)), drawn(table, None), drawn(table, ())
 """
 TRAPS = """
 two, three, images = torch.rand(2, 3), torch.rand(2, 3, 4), torch.rand(2, 3, 8, 9)

@@ -140,7 +140,8 @@ def has_parameters(value: Value) -> bool:
 
 def parameters(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value | None:
     """The parameters of a module whose dtype is known, one by one."""
-    dtype = dtype_of(frame, method.receiver)
+    module = method.receiver  # taken for an array after requires_grad_(), which modules have as well
+    dtype = module.dtype if isinstance(module, Tensor) else dtype_of(frame, module)
     if dtype is None:
         return None
     parameter = Tensor(dtype=dtype, library="torch", graph=Graph(GraphState.LEAF))

@@ -105,11 +105,19 @@ def array(frame: Frame, value: Value, use: Use, place: cst.CSTNode | None, node:
         if known is not None and use.names:
             name_axes(frame, known, use.names, where)
         return known
+    if use.back == 1 and is_vector(tensor.shape, use.sizes.get(-1)):
+        return learning.with_rank(frame, tensor, 1, text, where)
     if len(tensor.shape.head) < use.front and not tensor.shape.tail:
         tensor = learning.with_axis(frame, tensor, use.front - 1, text, where)
     if len(tensor.shape.tail) < use.back and len(tensor.shape.head) <= use.front:
         tensor = learning.with_axis(frame, tensor, -use.back, text, where)
     return tensor
+
+
+def is_vector(shape: Shape, features: Value | None) -> bool:
+    """`Linear(x.shape[0], h)(x)`: who takes the first axis for the last one has one axis in mind."""
+    first = shape.head[0].size if len(shape.head) == 1 and not shape.tail else None
+    return isinstance(features, Int) and features.dim == first and features.dim.value is None
 
 
 def name_axes(frame: Frame, tensor: Tensor, names: Sequence[str], scope: object) -> None:
@@ -164,7 +172,8 @@ def of_layer(layer: Layer, arguments: Arguments) -> Iterator[Use]:
         elif isinstance(shape, Tuple):
             yield Use(back=len(shape.items))
     elif name in SEQUENCES and config.get("batch_first") == TRUE:
-        yield from (Use(index, rank=3) for index in range(SEQUENCES[name]))
+        width = next((config[key] for key in ("input_size", "d_model", "embed_dim") if key in config), NONE)
+        yield from (Use(index, rank=3, sizes={} if index else {-1: width}) for index in range(SEQUENCES[name]))
     elif name == "torch.nn.Upsample":
         yield from resized(config.get("mode", NONE))
 

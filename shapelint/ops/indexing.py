@@ -174,8 +174,6 @@ def _array(value: Tensor) -> Item:
         return Array(Shape((Axis(anonymous(object())),)))
     if dtype == "uint8" and value.library in {"torch", None}:
         raise Unknowable("a mask in old code")
-    if shape.rank is None:
-        raise Unknowable("an index of unknown rank")
     return Pick(None) if shape.rank == 0 else Array(shape)
 
 
