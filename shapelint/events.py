@@ -287,6 +287,7 @@ class Grown:
     loops: tuple[Site, ...] = ()
     owner: Instance | None = None  # where an attribute of it grows
     regions: tuple[str, ...] = ()
+    is_outer: bool = False  # it belongs to what is around the function, and no loop of the file begins it anew
 
     @property
     def values(self) -> tuple[Value, ...]:

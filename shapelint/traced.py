@@ -31,6 +31,13 @@ GRADIENTS = frozenset({
     "jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad",
     "flax.nnx.grad", "flax.nnx.value_and_grad",
 })  # fmt: skip
+# Functions of NumPy that call the method of what they are given.
+ASKING_METHODS = frozenset({
+    "sum", "mean", "max", "min", "amax", "amin", "prod", "std", "var", "argmax", "argmin", "cumsum", "cumprod",
+    "reshape", "transpose", "squeeze", "round", "repeat", "take", "any", "all", "argwhere", "nonzero", "shape", "ndim",
+    "size", "flip", "swapaxes", "moveaxis", "split", "array_split", "result_type", "searchsorted", "iscomplexobj",
+    "partition", "compress", "diagonal", "choose", "argpartition",
+})  # fmt: skip
 TRACING = frozenset(
     ["jax.jit", "jax.grad", "jax.value_and_grad", "jax.vmap", "jax.jacobian", "jax.hessian", "jax.jacfwd", "jax.jacrev"]
 )
@@ -48,17 +55,18 @@ def concretised(events: Sequence[Event]) -> Iterator[Operation]:
         return
     for step in steps(events):
         match step.event:
-            case Operation(values=(Tensor(library="jax") as value, *_)) as event if needs_numbers(event):
+            case Operation() as event if needs_numbers(event):
                 if any(id(entered.function) in traced for entered in step.stack):
-                    maker = maker_of(value)
-                    if maker is not None and any(_is_argument(earlier) for earlier in (maker, *ancestors(maker))):
+                    makers = (maker_of(v) for v in event.values if isinstance(v, Tensor) and v.library == "jax")
+                    if any(_is_argument(earlier) for m in makers if m is not None for earlier in (m, *ancestors(m))):
                         yield event
 
 
 def needs_numbers(event: Operation) -> bool:
-    return (
-        event.callee in NUMBERS or event.name in {"item", "tolist"} or event.callee in {"numpy.asarray", "numpy.array"}
-    )
+    """float(), item(), and what NumPy computes itself; np.sum(x) is x.sum()."""
+    if event.callee.startswith("numpy."):
+        return event.callee.removeprefix("numpy.") not in ASKING_METHODS
+    return event.callee in NUMBERS or event.name in {"item", "tolist"}
 
 
 def _is_argument(event: Event) -> bool:
@@ -151,6 +159,8 @@ def keeping(objectives: Objectives, asked: Mapping[int, frozenset[str]]) -> Iter
         dead = {seed for seed in given[id(function)] if not any(root(origin) is seed for origin in live)}
         names = asked.get(id(function), frozenset())
         for event in (event for maker in makers_of(loss) for event in (maker, *ancestors(maker))):
+            if isinstance(event, Operation) and event.callee.startswith("numpy."):
+                break  # it raises before there is a gradient
             if isinstance(event, Operation) and (cuts(event) or is_flat(event)):
                 lost = flow.any_of(event.values).live - live
                 wanted_parts = (o for o in lost if isinstance(o, tuple) and root(o) in given[id(function)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -11,7 +12,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.stores import statements
 from shapelint.precision import NARROW
 from shapelint.scopes import Path
-from shapelint.values import UNKNOWN, Dict, Instance, Many, Tensor, Tuple, Union, Unknown, Value
+from shapelint.values import UNKNOWN, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
 BINDING = frozenset({cst.For, cst.Assign, cst.AnnAssign, cst.Del, cst.Expr, cst.With})
@@ -39,9 +40,25 @@ def grown(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode) ->
     if not isinstance(value, RECORDS) or not has_graphs(frame):
         return
     name, owner = accumulator(frame, target)
-    if name and (frame.loops or owner is not None):
+    outer = owner is None and is_outer(frame, name)
+    if name and (frame.loops or owner is not None or outer):
         outlived = tuple(frame.site(loop) for loop in surviving(frame, name))
-        frame.tell(Grown(name, value, frame.site(node), outlived, owner, frame.regions))
+        frame.tell(Grown(name, value, frame.site(node), outlived, owner, frame.regions, outer))
+
+
+def is_outer(frame: Frame, name: str) -> bool:
+    """Whether a list or sum of what is around a function grows in it: in a closure, or one of the module's own."""
+    if frame.function is None or "." in name or name in frame.scope.names:
+        return False
+    is_known = isinstance(frame.scope.lookup(name), Tuple | Many | Dict | Int | Float | Tensor)
+    return is_known and name not in begun_somewhere(frame.scope.file()[0])
+
+
+@lru_cache(maxsize=4)
+def begun_somewhere(module: cst.Module) -> frozenset[str]:
+    """What any loop of a file begins anew."""
+    loops = (statement for statement in statements(module) if type(statement) in {cst.For, cst.While})
+    return frozenset(name for loop in loops for name in begun(loop))
 
 
 def carried(frame: Frame, loop: cst.CSTNode, entry: Path) -> None:

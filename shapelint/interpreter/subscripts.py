@@ -8,10 +8,10 @@ import libcst as cst
 
 from shapelint.dims import Origin, anonymous, as_dim
 from shapelint.events import Input
-from shapelint.interpreter import attributes, expressions, learning
+from shapelint.interpreter import attributes, expressions, learning, spaces
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
-from shapelint.ops import part_of
+from shapelint.ops import environments, part_of
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -141,8 +141,13 @@ def of_union(frame: Frame, options: tuple[Value, ...], index: Value, node: cst.S
 
 
 def looks_like_array_index(index: Value) -> bool:
-    """`x[:, 0]`, `x[..., None]`: only arrays take several indices with slices, None or an ellipsis among them."""
+    """`x[:, 0]`, `x[..., None]`: only arrays take several indices with slices, None or an ellipsis among them.
+
+    An array of jax that is not known to be a single number is an index of arrays alone, too.
+    """
     match index:
+        case Tensor(library="jax"):
+            return index.shape.rank != 0
         case Tuple(items=items):
             return any(isinstance(i, Slice) or i in (NONE, Const(...)) for i in items)
         case Const(value=constant):
@@ -241,6 +246,8 @@ def tensor_behind(frame: Frame, node: cst.BaseExpression) -> Tensor | None:
             return tensor
         case Unknown() as unknown:
             return attributes.as_tensor(frame, unknown, node)
+        case Layer(name=environments.SPACE) as space:
+            return spaces.element(frame, space)
     return None
 
 

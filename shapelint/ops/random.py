@@ -335,17 +335,17 @@ OPS: tuple[Op, ...] = (
     row("ball", ball, "jax.random.ball(key, d, p, shape, dtype)"),
     row("uniform", jax_between, "jax.random.uniform(key, shape, dtype, minval, maxval)"),
     row("randint", jax_between, "jax.random.randint(key, shape, minval, maxval, dtype)", dtype="index"),
-    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, p: x, shape)", dtype="bool"),
+    row("bernoulli", jax_of_parameters, "jax.random.bernoulli(key, p: x, shape)", dtype="bool", graph=NO_GRAPH),
     *(
         row(n, jax_of_parameters, f"jax.random.{n}(key, {s}, dtype)")
         for s, names in JAX_OF_PARAMETERS.items()
         for n in names
     ),
-    row("poisson", jax_of_parameters, "jax.random.poisson(key, lam: x, shape, dtype)", dtype="index"),
-    row("geometric", jax_of_parameters, "jax.random.geometric(key, p: x, shape, dtype)", dtype="index"),
+    row("poisson", jax_of_parameters, "jax.random.poisson(key, lam: x, shape, dtype)", dtype="index", graph=NO_GRAPH),
+    row("geometric", jax_of_parameters, "jax.random.geometric(key, p: x, shape, dtype)", dtype="index", graph=NO_GRAPH),
     row("multivariate_normal", jax_vectors, "jax.random.multivariate_normal(key, mean, cov, shape, dtype, method)"),
     row("dirichlet", jax_vectors, "jax.random.dirichlet(key, alpha: mean, shape, dtype)"),
-    row("categorical", categorical, "jax.random.categorical(key, logits, axis, shape)", dtype="index"),
+    row("categorical", categorical, "jax.random.categorical(key, logits, axis, shape)", dtype="index", graph=NO_GRAPH),
     row("permutation", permutation, "jax.random.permutation(key, x, axis, independent)", dtype=unknown_dtype),
     row("choice", choice, "jax.random.choice(key, a, shape, replace, p)", dtype=of_pool),
     row("split", keys, "jax.random.split(key, num)"),
