@@ -63,31 +63,9 @@ def call(
             return call_dict(frame, receiver, name, arguments, node)
     if name not in {"sort", "reverse", "insert", "clear", "remove"}:
         return UNKNOWN
-    if name == "insert" and receiver_node is not None:
+    if name in {"insert", "clear", "remove"} and receiver_node is not None:
         attributes.rebind(frame, receiver_node, Many(UNKNOWN, kind=receiver.kind))
-    elif name in {"clear", "remove"} and receiver_node is not None:
-        change(frame, receiver_node, fewer(frame, receiver, name == "clear", node), None, node)
     return NONE
-
-
-def fewer(frame: Frame, receiver: Tuple | Many, is_whole: bool, node: cst.CSTNode) -> Value:
-    """A list of which something was taken out, or everything."""
-    if is_whole and not frame.branch_depth and receiver.kind == "list":
-        return Tuple((), "list")
-    if isinstance(receiver, Tuple) and not receiver.items:
-        return receiver
-    return Many(every(frame, receiver, node), None, receiver.kind)
-
-
-def emptied(frame: Frame, node: cst.Subscript) -> None:
-    """`del items[:]`, `del items[0]`"""
-    whole = held(frame, node.value)
-    if isinstance(whole, Tuple | Many) and whole.kind == "list":
-        match node.slice:
-            case (cst.SubscriptElement(slice=cst.Slice(lower=None, upper=None)),):
-                change(frame, node.value, fewer(frame, whole, True, node), None, node)
-            case _:
-                change(frame, node.value, fewer(frame, whole, False, node), None, node)
 
 
 def place_of(arguments: tuple[Value, ...]) -> int | None:
@@ -149,8 +127,8 @@ def change(
     if receiver_node is None:
         return
     match receiver_node:
-        case cst.Attribute(value=inner, attr=cst.Name(value=name)):
-            owner = held(frame, inner)
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            owner = frame.scope.lookup(base)
             if isinstance(owner, Instance):
                 owner.attributes[name] = value
                 if item is not None:
@@ -169,8 +147,8 @@ def held(frame: Frame, node: cst.CSTNode) -> Value | None:
     match node:
         case cst.Name(value=name):
             return frame.scope.lookup(name)
-        case cst.Attribute(value=inner, attr=cst.Name(value=name)):
-            owner = held(frame, inner)
+        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
+            owner = frame.scope.lookup(base)
             return owner.attributes.get(name) if isinstance(owner, Instance) else None
         case cst.Subscript(value=outer):
             match held(frame, outer):
