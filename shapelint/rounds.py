@@ -83,11 +83,9 @@ def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
             loop, start, first = begun.pop()
             if event.round is None:
                 inside, whole = tuple(events[start + 1 : place]), tuple(events[first + 1 : place])
-                is_element, is_joined = (
-                    isinstance(events[place], Comprehension),
-                    _is_joined(loop, events[place + 1 : place + 2]),
-                )
-                yield Round(loop, tuple(_own(inside)), inside, whole, is_element, is_element and is_joined)
+                is_element = isinstance(events[place], Comprehension)
+                is_joined = is_element and _is_joined(loop, events[place + 1 : place + 2])
+                yield Round(loop, tuple(_own(inside)), inside, whole, is_element, is_joined)
         if event.round is not None:
             begun.append((event, place, first))
 
@@ -200,13 +198,14 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
     """The row that a call works on: one of a tensor, or an item that is made or treated as a batch of one."""
     rows = [row for value in _inputs(call) if (row := _row(found, value, call)) is not None]
     if isinstance(call, Operation) and call.kind is Kind.CONTRACTION:
-        if len(rows) == 1 and _varies(found, call):
+        if _is_looked_up(found, call) or (len(rows) == 1 and _varies(found, call)):
             return None
         vectors = [row for row in rows if row[1] == 1]
         return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
-    is_unknown = isinstance(call, Call) and isinstance(call.callee, Method) and call.callee.function is None
-    is_followed = isinstance(call, Call) and isinstance(call.callee, Function)  # it multiplies the row, see above
-    ranks = {BATCH_OF_ONE} if is_unknown else {BATCH_OF_ONE, 1, OF_UNKNOWN_RANK} if is_followed else {BATCH_OF_ONE, 1}
+    callee = call.callee if isinstance(call, Call) else None
+    ranks = {BATCH_OF_ONE} if isinstance(callee, Method) and callee.function is None else {BATCH_OF_ONE, 1}
+    if isinstance(callee, Function):  # which multiplies the row
+        ranks.add(OF_UNKNOWN_RANK)
     return next((row for row, rank in rows if rank in ranks), None)
 
 
@@ -220,6 +219,12 @@ def _varies(found: Round, call: Operation) -> bool:
     """Whether both operands are named by what a round binds: `A(t) @ x[t]`."""
     words = [set(re.findall(r"\w+", call.sites[name].text)) for name in ("x", "y") if name in call.sites]
     return all(_variables(found.loop) & named for named in words)
+
+
+def _is_looked_up(found: Round, call: Operation) -> bool:
+    """Whether an operand is picked by a number that the round finds out: `x[i] @ weights[kind]`."""
+    picked = [re.search(r"\[(\w+)\]$", call.sites[name].text) for name in ("x", "y") if name in call.sites]
+    return any(m and re.search(rf"\b{m[1]} ?= ?[^=]", found.loop.site.text) for m in picked)
 
 
 BATCH_OF_ONE = -1
@@ -249,8 +254,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 joined = (_row(found, part, call) for part in parts)
                 return next((row for row in joined if row is not None and row[1] == 1), None)
             case Operation(arguments={"x": inner}) if event.name in INSERTING or event.kind in PLACE_KEEPING:
-                is_batch = is_batch or (event.name in INSERTING and _begins_with_one(event.result))
-                current = inner
+                current, is_batch = inner, is_batch or (event.name in INSERTING and _begins_with_one(event.result))
             case (Input(kind="iteration") as own) | Item(of=Input(kind="iteration") as own) if own.source is not None:
                 is_row = (is_batch and _is_kept(found, call)) or _is_picked(found, call) or is_made
                 site = found.loop.iterable or found.loop.site
@@ -375,10 +379,8 @@ def is_changed(found: Round, call: Operation | Call) -> bool:
             models = {identity(value) for value in call.operands}
         case _:
             models = set()
-    for event in found.events:
+    for event in (event for event in found.events if event is not call):
         match event:
-            case Call() if event is call:
-                continue
             case Call(callee=Method(receiver=receiver, name=name)) if identity(receiver) in models:
                 if name not in HARMLESS:
                     return True
