@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint import directions
+from shapelint import directions, samples
 from shapelint.events import Event, Operation, Site
 from shapelint.evidence import name_of, shortened
 from shapelint.index import operations
@@ -50,7 +50,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             yield Report(event, message, fix=along(event, -1), fix_message="Write dim=-1", fix_is_safe=False)
     for event, why in directions.norms(events):
         yield Report(event, f"{why}; move the axis with transpose(1, 2), and back")
-    for event, use in directions.picks_of_all(events):
+    for event, use in samples.picks_of_all(events):
         text = shortened(use.site.text)
         message = f"{event.name} without dim gives one index into the whole table, and `{text}` compares it with labels"
         yield Report(
@@ -61,15 +61,15 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             fix_message="Choose in each row",
             fix_is_safe=False,
         )
-    for event, loss in directions.picks_of_samples(events):
+    for event, loss in samples.picks_of_samples(events):
         message = f"{event.name} along axis 0 chooses among samples: the classes are axis 1 in `{loss.name}`"
         yield Report(event, message, (Clue("the classes are axis 1 here", loss.site),))
-    for event, x in directions.classes_last(events):
+    for event, x in samples.classes_last(events):
         message = (
             f"{event.name} takes axis 1 of {name_of(event, x)} {x.shape} for the classes, but they are the last axis"
         )
         yield Report(event, f"{message}; write transpose(1, 2), or flatten both")
-    for event, use, count in directions.copies_as_samples(events):
+    for event, use, count in samples.copies_as_samples(events):
         message = f"`{shortened(event.site.text)}` makes {count} times as many samples, beside a tensor with {count} "
         yield Report(use, f"{message}channels; join along dim=1", (Clue("joined along axis 0", event.site),))
 

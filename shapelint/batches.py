@@ -17,6 +17,7 @@ from shapelint.values import (
     Int,
     Layer,
     Library,
+    Many,
     Method,
     Shape,
     Slice,
@@ -80,6 +81,10 @@ def batch_axis(value: Value | None, depth: int = 0) -> int | None:
         return batch_axis(x, depth + 1) if _is_sliced(event.arguments.get("index")) else None
     if event.name == "cat":
         return _of_joined(event, depth)
+    if event.name == "stack":
+        return _of_stacked(event, depth)
+    if event.name in POOLED and (axes := axes_of(event)) is not None and min(axes) > 1:
+        return batch_axis(x, depth + 1)
     if event.kind in PLACE_KEEPING:
         return _of_elements(event, depth)
     return None
@@ -112,6 +117,15 @@ def _of_joined(event: Operation, depth: int) -> int | None:
         return 1 - along[0]
     found = {batch_axis(operand, depth + 1) for operand in event.operands} - {None}
     return found.pop() if len(found) == 1 else None
+
+
+def _of_stacked(event: Operation, depth: int) -> int | None:
+    """A new axis stands before the samples, or behind them."""
+    tensors, along = event.arguments.get("tensors"), axes_of(event) or (0,)
+    items = tensors.items if isinstance(tensors, Tuple) else (tensors.item,) if isinstance(tensors, Many) else ()
+    found = {batch_axis(item, depth + 1) for item in items}
+    before = found.pop() if len(found) == 1 else None
+    return before + (along[0] <= before) if before is not None and along[0] >= 0 else None
 
 
 def _of_elements(event: Operation, depth: int) -> int | None:

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 from shapelint.dims import ONE, Dim
 from shapelint.events import Event, Joined, Kind, Operation
-from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, identity, least_ranks, made_by
+from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.index import operations
 from shapelint.ops.equations import ELLIPSIS, terms_of
-from shapelint.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
-from shapelint.values import NONE, Axis, Const, Float, Int, Maker, Many, Tensor, Tuple, Unknown, Value, options
+from shapelint.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, moved, uses
+from shapelint.values import NONE, Const, Float, Int, Maker, Tensor, Tuple, Unknown, Value, options
 
 SOFTMAXES = frozenset({"softmax", "log_softmax", "softmin"})
 PICKS = frozenset({"argmax", "argmin", "max", "min", "gather"})
 PRODUCTS = frozenset({"matmul", "bmm", "mm"})
 POOLED = frozenset({"sum", "mean"})
 TURNS = frozenset({"t", "transpose", "permute", "mT"})
-CLASS_LOSSES = frozenset({"cross_entropy", "nll_loss"})
 MOST_JOINED = 100
 WIDTHS = ("in_features", "input_size", "embed_dim", "normalized_shape", "d_model")
 
@@ -66,6 +65,7 @@ def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
                 or _attended(event, use, axis)
                 or _averaged(events, event, use)
                 or _in_equation(event, use)
+                or _mixed(events, event, use)
             )
             if found is not None:
                 yield Mismatch(event, axis, use.event, found)
@@ -133,6 +133,12 @@ def _of_scores(event: Operation) -> bool:
     return False
 
 
+def _of_samples(event: Operation) -> bool:
+    """Whether what a layer made of each sample is normalised over the samples."""
+    x = event.arguments.get("x", NONE)
+    return one_axis(event) == 0 and rank_of(x) == 2 and is_made_by_features(x, {"linear"})
+
+
 def _in_equation(event: Operation, use: Use) -> str | None:
     """einsum sums over the last letter of the weights, and keeps the one that they were normalised along."""
     equation, operands = (use.event.arguments.get(name) for name in ("equation", "operands"))
@@ -142,7 +148,7 @@ def _in_equation(event: Operation, use: Use) -> str | None:
     for term, operand in zip(terms, operands.items):
         if is_same(operand, use.operand) and ELLIPSIS not in term and -len(term) <= use.axis < len(term):
             kept, summed = term[use.axis], term[-1]
-            if kept in result and summed not in result and _of_scores(event):
+            if kept in result and summed not in result and (_of_scores(event) or _of_samples(event)):
                 return f"the equation sums over {summed}"
     return None
 
@@ -155,7 +161,7 @@ def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None
     axis = use.axis % rank - rank  # from behind: whatever the other factor is, the last axes line up
     last = use.operand.shape.head[-1].size
     pools_steps = axis == -3 and rank == 3 and last == ONE
-    if event.name != "log_softmax" and not pools_steps:
+    if event.name != "log_softmax" and not pools_steps and not (rank == 2 and last != ONE and _of_samples(event)):
         return None
     for later in uses(events, product, axis, alone=True):
         if later.event.name not in POOLED:
@@ -172,6 +178,17 @@ def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None
     return None
 
 
+def _mixed(events: Sequence[Event], event: Operation, use: Use) -> str | None:
+    """Logarithms of weights added to those of a mixture's parts, all of one shape, and summed along another axis."""
+    rank, output = rank_of(use.operand), made(use.event)
+    if event.name != "log_softmax" or use.event.name != "add" or not rank or use.axis % rank == rank - 1:
+        return None
+    if any(v.shape.rank != rank or ONE in v.shape.sizes for v in use.event.operands):
+        return None  # steps of a chain: from each state to each other one
+    sums = (later for later in consumers(events, output) if isinstance(later, Operation) and later.name == "logsumexp")
+    return "logsumexp takes the last axis" if any(_from_behind(later) == -1 for later in sums) else None
+
+
 def _from_behind(event: Operation) -> int | None:
     """The one axis of a reduction, as a negative index."""
     axis, rank = one_axis(event), rank_of(event.arguments.get("x"))
@@ -185,22 +202,37 @@ def _sums(use: Use) -> bool:
 
 
 def normals(events: Sequence[Event]) -> Iterator[Mismatch]:
-    """Vectors normalised along one axis and multiplied along another."""
+    """Vectors normalised along one axis and multiplied along another: with themselves, or with vectors of length 1."""
     for event in operations(events, {"normalize"}):
         rank, output = rank_of(event.arguments.get("x")), made(event)
-        axis = one_axis(event, default=1)
-        power = event.arguments.get("p", Float(2.0))
-        if axis is None or rank not in {2, 3} or output is None or power not in (Float(2.0), Int(ONE + 1)):
+        axis = _unit_axis(output)
+        if axis is None or rank not in {2, 3} or output is None:
             continue
         for use in uses(events, output, axis, alone=True):
-            product = use.event
-            if product.name not in PRODUCTS or not is_same(product.arguments.get("x"), use.operand):
+            product, (x, y) = use.event, (use.event.arguments.get(name, NONE) for name in ("x", "y"))
+            is_first = is_same(x, use.operand)
+            if product.name not in PRODUCTS or not (is_first or is_same(y, use.operand)):
                 continue
-            other = made_by(product.arguments.get("y", NONE))
-            if isinstance(other, Operation) and other.name in TURNS and is_same(other.arguments.get("x"), use.operand):
-                if use.axis % rank != rank - 1:  # x @ x.T
-                    yield Mismatch(event, axis, product, f"the product sums over axis {rank - 1}")
-                break
+            maker, other = made_by(y), rank_of(y if is_first else x) or 0
+            summed, meets = (rank - 1, other - 2) if is_first else (rank - 2, other - 1)
+            is_own = isinstance(maker, Operation) and maker.name in TURNS and is_same(maker.arguments.get("x"), x)
+            if use.axis % rank != summed and ((is_first and is_own) or _unit_axis(y if is_first else x) == meets):
+                where = f"axis {summed}" if use.axis == axis else "another one"
+                yield Mismatch(event, axis, product, f"the product sums over {where}")
+            break
+
+
+def _unit_axis(value: Value | None) -> int | None:
+    """The axis along which vectors were given length 1, from the front."""
+    event = made_by(value) if value is not None else None
+    x = event.arguments.get("x") if isinstance(event, Operation) else None
+    if not isinstance(event, Operation) or x is None or rank_of(x) is None:
+        return None
+    if event.name == "normalize":
+        power = event.arguments.get("p", Float(2.0))
+        return one_axis(event, default=1) if power in (Float(2.0), Int(ONE + 1)) else None
+    before = _unit_axis(x) if event.name in TURNS else None
+    return moved(event, x, before) if before is not None else None
 
 
 def features_last(event: Operation) -> Iterator[int]:
@@ -278,93 +310,3 @@ def _size(value: Value) -> Dim | None:
         case Tuple(items=(Int(dim=dim),)):
             return dim
     return None
-
-
-def picks_of_all(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation]]:
-    """argmax over a whole table, compared with one label for each row."""
-    ranks: dict[object, int] | None = None
-    for event in operations(events, {"argmax", "argmin"}):
-        x, output = event.arguments.get("x"), made(event)
-        if x is None or event.arguments.get("dim", NONE) != NONE or rank_of(x) == 1 or output is None:
-            continue
-        for use in uses(events, output, -1):
-            if use.event.name not in {"eq", "ne"}:
-                continue
-            other = next((v for v in use.event.values if not is_same(v, use.operand)), None)
-            ranks = least_ranks(events) if ranks is None else ranks
-            least = max((ranks.get(identity(v), 0) for v in elementwise_sources(x)), default=0)
-            if _is_vector(other) or (least > 1 and _counts(events, use.event)):
-                yield event, use.event
-                break
-
-
-def _is_vector(value: Value | None) -> bool:
-    return isinstance(value, Tensor) and value.shape.least_rank > 0
-
-
-def _counts(events: Sequence[Event], event: Operation) -> bool:
-    """Whether a comparison is averaged: nobody averages one number."""
-    output = made(event)
-    return output is not None and any(use.event.name == "mean" for use in uses(events, output, -1))
-
-
-def picks_of_samples(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation]]:
-    """argmax along axis 0 of what a loss takes for (samples, classes)."""
-    for event in operations(events, {"argmax", "max"}):
-        x = event.arguments.get("x")
-        if one_axis(event) != 0 or x is None or rank_of(x) == 1:
-            continue
-        loss = next(
-            (use for use in consumers(events, x) if isinstance(use, Operation) and _takes_classes(use, x)), None
-        )
-        if loss is not None:
-            yield event, loss
-
-
-def _takes_classes(loss: Operation, x: Value) -> bool:
-    """Whether a loss takes axis 1 of x for the classes."""
-    if loss.name not in CLASS_LOSSES or loss.callee.startswith("optax"):
-        return False
-    return is_same(loss.arguments.get("x"), x) and rank_of(loss.arguments.get("target")) != 0
-
-
-def classes_last(events: Sequence[Event]) -> Iterator[tuple[Operation, Tensor]]:
-    """Losses over classes along axis 1 whose input has them last: (samples, steps, classes)."""
-    for event in operations(events, CLASS_LOSSES):
-        x, target = event.arguments.get("x"), event.arguments.get("target")
-        if event.callee.startswith("optax") or not isinstance(x, Tensor) or (x.shape.rank or 0) < 3 or event.problem:
-            continue
-        if isinstance(maker := made_by(x), Operation) and (maker.kind is Kind.LAYOUT or maker.name == "rearrange"):
-            continue  # the author has moved them
-        sizes = x.shape.sizes
-        if isinstance(target, Tensor) and target.shape.rank is not None:
-            steps = target.shape.sizes
-            wrong = steps == sizes[:-1] and (steps != (sizes[0], *sizes[2:]) or is_made_by_features(x, {"linear"}))
-        else:
-            wrong = is_made_by_features(x, {"linear"})
-        if wrong:
-            yield event, x
-
-
-def copies_as_samples(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation, Dim]]:
-    """k copies of a tensor joined along the batch, the operation where a tensor with k channels meets them, and k."""
-    for event in operations(events, {"cat"}):
-        tensors = event.arguments.get("tensors")
-        count = tensors.length if isinstance(tensors, Many) else None
-        if isinstance(tensors, Tuple) and len(tensors.items) > 1:
-            first = tensors.items[0]
-            count = ONE * len(tensors.items) if all(is_same(item, first) for item in tensors.items) else None
-        output = made(event)
-        if count is None or output is None or (axes_of(event) or (0,)) != (0,):
-            continue
-        for use in consumers(events, output):
-            if isinstance(use, Operation) and use.kind is Kind.ELEMENTWISE:
-                others = [operand for operand in use.operands if not is_same(operand, output)]
-                if any(count in (axis.size for axis in _inner(other)) for other in others):
-                    yield event, use, count
-                    break
-
-
-def _inner(value: Tensor) -> tuple[Axis, ...]:
-    shape = value.shape
-    return shape.tail if shape.run is not None else shape.head[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, combinations, pairwise, permutations
 from itertools import product as choices
 from operator import mul
 
@@ -12,6 +12,7 @@ from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, divide, product, su
 from shapelint.values import Shape
 
 MOST_PIECES = 10
+MOST_FACTORS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     pieces, sizes = list(pieces_of(source)), [size for axis in target.axes if (size := exact(axis.size)) != ONE]
     if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
         return None
-    found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes)
+    found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes) or _parted(pieces, sizes)
     if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
         return None
     if may_be_one(found.moved.size, sizes) or is_left_out(found.before, pieces, sizes):
@@ -194,6 +195,30 @@ def _tiled(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
         tiles = [Piece(size, piece.place) for piece in pieces for size in two.get(piece.size, [piece.size])]
         found.append(_displaced(tiles, asked) or _skipped(tiles, asked))
     return found[0] if None not in found else None
+
+
+def _parted(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
+    """One axis is a product, `(b, a * k, h, w)` read as `(b, h * w * a, k)`, and no order of its factors gives that."""
+    wholes = [piece for piece in pieces if len(factors_of(piece.size)) > 1 and piece.size not in sizes]
+    if len(wholes) != 1 or not 2 <= len(factors := factors_of(wholes[0].size)) <= MOST_FACTORS:
+        return None
+    if not any(size in factors and size not in (piece.size for piece in pieces) for size in sizes):
+        return None
+    at = pieces.index(wholes[0])
+    found: list[Scramble | None] = []
+    for order in dict.fromkeys(permutations(factors)):
+        parts = [*pieces[:at], *(Piece(factor, wholes[0].place) for factor in order), *pieces[at + 1 :]]
+        found.append(_displaced(parts, sizes) or _skipped(parts, sizes))
+    across = [why for why in found if why is not None and not why.is_inside_axis]
+    return across[0] if across and None not in found else None
+
+
+def factors_of(size: Dim) -> list[Dim]:
+    """What a product consists of: its symbols, each as often as it occurs, and its number."""
+    if len(size.terms) != 1:
+        return []
+    ((monomial, number),) = size.terms
+    return [*map(as_dim, monomial), *([as_dim(number)] if number != 1 else [])]
 
 
 def _cut(symbol: Symbol, pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Dim | None:

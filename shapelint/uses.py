@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shapelint.events import Call, Entered, Event, Input, Item, Joined, Kind, Left, Operation
-from shapelint.evidence import PLACE_KEEPING, axes_of, elements_of
+from shapelint.evidence import PLACE_KEEPING, axes_of, elements_of, within_call
 from shapelint.index import once_per_file
 from shapelint.values import Int, Many, Tensor, Tuple, Union, Unknown, Value, maker_of
 
@@ -21,7 +21,8 @@ Key = tuple[int, int]  # the event that made a value, and which of several resul
 
 def key_of(value: Value) -> Key | None:
     """Equal for all mentions of what one event made; None where that is not known."""
-    maker: Event | None = maker_of(value.options[0] if isinstance(value, Union) and _is_one(value) else value)
+    value = within_call(value.options[0] if isinstance(value, Union) and _is_one(value) else value)
+    maker: Event | None = maker_of(value)
     place = 0
     while (part := part_of(maker)) is not None:
         maker, index = part

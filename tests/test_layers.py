@@ -30,6 +30,7 @@ ORDER = (
     {"evidence", "inert", "registration"},
     {"lineups", "outer", "rounds", "uses", "switched", "spans", "paths"},
     {"batches", "directions"},
+    {"samples"},
     {"narrow"},
     {"squares"},
     {"updates", "wrapping"},
@@ -61,7 +62,7 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
     "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "effects", "gradients",
     "registration", "rowmajor",
-    "uses", "batches", "directions",
+    "uses", "batches", "directions", "samples",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
     "paths", "rounds", "training", "stepping", "exhausted", "optimized", "leaves", "bootstraps", "barren",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+from itertools import product as choices
 from math import prod
 
 import numpy as np
@@ -58,6 +60,21 @@ def test_scrambled_exactly_when_elements_lie_elsewhere(source: tuple[Group, ...]
     assert (found is not None) == (not keeps_order(source, claims))
 
 
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(groupings(), groupings())
+def test_products_of_unknown_order_are_scrambled_in_each_order(
+    source: tuple[Group, ...], target: tuple[Group, ...]
+) -> None:
+    """An axis of size b * h of which nothing else is known may run over either first."""
+    shape = Shape(tuple(Axis(product(DIMS[name] for name in group)) for group in source))
+    sizes = Shape(tuple(Axis(product(DIMS[name] for name in group)) for group in target))
+    if scramble(shape, sizes) is not None:
+        for order in choices(*(permutations(group) for group in source)):
+            flat = [name for group in order for name in group]
+            claims = tuple(tuple(sorted(group, key=flat.index)) for group in target)
+            assert not keeps_order(tuple(order), claims)
+
+
 @settings(derandomize=True, max_examples=80, deadline=None)
 @given(groupings(), st.data())
 def test_random_steps_keep_their_factors(groups: tuple[Group, ...], data: st.DataObject) -> None:
@@ -102,6 +119,11 @@ b, h, t, d, c, n = (axis(name) for name in "bhtdcn")
         ((t, t, b), (t, b, t), True),  # b was the last, whichever t is which
         ((h, t + 1), (t + 1, h), False),  # rows shifted by one
         ((b, c, t), (b, t), False),  # c is 1
+        ((b, n * c, h, t), (b, h * t * n, c), True),  # whichever of n and c runs first
+        ((b, n * c, h, t), (b, n, c, h * t), False),
+        ((b, n * c, h, t), (b, c, n, t * h), False),
+        ((b, h, t, n * c), (b, h * t * n, c), False),
+        ((b, 4 * n, h, t), (b, h * t * n, as_dim(4)), True),
     ],
 )
 def test_sizes_that_are_not_all_named(source: tuple[Dim, ...], target: tuple[Dim, ...], scrambled: bool) -> None:
