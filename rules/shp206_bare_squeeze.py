@@ -89,7 +89,7 @@ def leading_axis(operand: Tensor) -> str:
     for index, axis in enumerate(shape.head):
         if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)
             return f"its axis {index} ({axis.size})" if shape.least_rank > 1 and may_be_one(axis.size) else ""
-    if shape.tail and shape.tail[-1].maker is Maker.LAYER and shape.tail[-1].size == ONE:
+    if shape.tail and shape.tail[-1].size == ONE and (shape.tail[-1].maker is Maker.LAYER or is_column(event)):
         return "the batch"  # (..., 1) of a Linear, (..., c, 1, 1) of a pooling
     if isinstance(event, Operation) and event.kind is Kind.CONTRACTION:  # (n, d) @ x.T
         left, right = event.arguments.get("x"), made_by(event.arguments.get("y", NONE))
@@ -97,6 +97,13 @@ def leading_axis(operand: Tensor) -> str:
         is_table = isinstance(right, Operation) and right.name == "transpose"  # nobody transposes a vector
         return f"the axis of {rows.size}" if rows and is_table and may_be_one(rows.size) else ""
     return ""
+
+
+def is_column(event: Event | None) -> bool:
+    """Whether one of the outputs of a layer is cut out: `layer(x).split(1, dim=-1)[0]`, `layer(x)[..., :1]`."""
+    cuts = isinstance(event, Operation) and event.name in {"split", "chunk", "getitem"}
+    made_so = made_by(event.arguments.get("x", NONE)) if isinstance(event, Operation) and cuts else None
+    return isinstance(made_so, Operation) and made_so.kind is Kind.LAYER
 
 
 def may_be_one(size: Dim) -> bool:
