@@ -83,12 +83,16 @@ def wrapped(frame: Frame, decorator: Function, value: Value, node: cst.FunctionD
     from shapelint.interpreter.functions import call_function
 
     run = frame.run
+    if id(decorator.node) in run.transparent:  # a registry with an entry for each of a hundred functions
+        return value
     events, credit = run.events, run.credit
     run.events, run.credit = [], DECORATOR_CREDIT
     try:
         made = call_function(frame, decorator, Arguments((value,), {}, (node,)), node)
     finally:
         run.events, run.credit = events, credit
+    if made is value:
+        run.transparent.add(id(decorator.node))
     return made if isinstance(made, Function | Method | Partial) else UNKNOWN
 
 
