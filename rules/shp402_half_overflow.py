@@ -32,10 +32,10 @@ from shapelint.events import Event, Operation
 from shapelint.evidence import name_of
 from shapelint.finding import Severity
 from shapelint.index import operations
-from shapelint.narrow import arrays, constant, dtype_of, is_possibly, text_of
+from shapelint.narrow import arrays, constant, dtype_of, is_possibly, spelled, text_of
 from shapelint.precision import FLOAT16
 from shapelint.rule import Replacement, Report
-from shapelint.squares import summed_squares, zero_or_one
+from shapelint.squares import filled_with, summed_squares, zero_or_one
 from shapelint.values import Float, Int, Value
 
 AT_CALLS = True
@@ -49,6 +49,7 @@ SILENT = {
     "maximum": ("x", "y"), "minimum": ("x", "y"), "tensor": ("x",), "as_tensor": ("x",), "new_tensor": ("data",),
     "half": ("x",), "to": ("x",), "mul": ("x", "y"), "type": ("x",), "type_as": ("x",), "astype": ("x",),
 }  # fmt: skip
+CASTS = frozenset({"half", "to", "type", "type_as", "astype"})
 CERTAIN = FLOAT16.largest / FLOAT16.normal * 0.9  # 9.7e8 times any normal number overflows, but for the very smallest
 
 
@@ -57,7 +58,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         result = event.arguments["x"] if event.name == "setitem" else event.result
         if dtype_of(result) == HALF:
             for name in CONVERTED.get(event.name, ()) or SILENT[event.name]:
-                number = constant(event.arguments.get(name))
+                value = event.arguments.get(name)
+                number = constant(value) if event.name not in CASTS else constant(value) or filled_with(value)
                 if number is not None and math.isinf(FLOAT16.stored(number)) and not math.isinf(number):
                     yield from overflow(event, name, number)
     for square, total in summed_squares(events):
@@ -74,6 +76,8 @@ def overflow(event: Operation, name: str, number: float) -> Iterator[Report]:
         (value for value in arrays(event) if dtype_of(value) == HALF and value is not event.arguments[name]), None
     )
     text = text_of(event, name, number)
+    if constant(event.arguments[name]) is None:
+        text = f"{spelled(number)} in {name_of(event, event.arguments[name])}"
     raises = event.name in CONVERTED and is_possibly(event, "torch")
     if event.name == "clamp" and not raises:
         return  # numpy and jax clip to infinity: nothing is lost

@@ -105,6 +105,23 @@ def zero_or_one(value: Value | None, depth: int = 0) -> bool:
     return False
 
 
+def filled_with(value: Value | None) -> float | None:
+    """The number that stands where a tensor is masked: `mask.masked_fill(pad, -1e9)`, `(1 - mask) * -1e9`."""
+    maker = source_of(value)
+    if maker is None:
+        return None
+    match maker.name:
+        case "masked_fill" | "full" | "full_like" | "new_full":
+            numbers = [constant(maker.arguments.get("value"))]
+        case "where":
+            numbers = [constant(maker.arguments.get(name)) for name in ("x", "y")]
+        case "mul" if any(map(zero_or_one, maker.operands)):
+            numbers = [constant(maker.arguments.get(name)) for name in ("x", "y")]
+        case _:
+            return None
+    return max((number for number in numbers if number is not None), key=abs, default=None)
+
+
 def count_of(tensor: Value, axes: tuple[int, ...] | None) -> int | None:
     """How many numbers a reduction adds up, where that is known, with the defaults of parameters."""
     if not isinstance(tensor, Tensor) or tensor.shape.run is not None:

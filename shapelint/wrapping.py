@@ -13,7 +13,7 @@ from shapelint.values import Instance, Int, Tensor, Value, same_value
 
 BYTE = "uint8"
 UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
-PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy"})
+PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy", "imread"})
 ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "einsum", "diff", "add", "neg"})
 BELOW = frozenset({"sub", "diff", "neg"})  # what leaves the range of all unsigned integers alike
 ORDERING = frozenset({"lt", "le", "gt", "ge"})

@@ -21,6 +21,7 @@ STORIES = {
     "scikit_learn": ("sklearn",),
     "pandas_tables": ("pandas",),
     "pictures": ("torchvision", "PIL"),
+    "opencv": ("cv2",),
     "environments": ("gymnasium",),
     "named_tuples": (),
     "command_lines": (),

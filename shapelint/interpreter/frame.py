@@ -78,7 +78,7 @@ class Run:
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
     summaries: dict[int, Value] = field(default_factory=dict)  # what functions came to on their own, by their node
     called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when
-    told: dict[int, int] = field(default_factory=dict)  # those that a call gave an array of known rank, and when
+    told: dict[object, int] = field(default_factory=dict)  # those that a call gave an array of known rank, and when
     transparent: set[int] = field(default_factory=set)  # decorators that gave back what they got, by their node
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated

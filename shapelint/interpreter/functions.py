@@ -49,6 +49,8 @@ from shapelint.values import (
     maker_of,
 )
 
+NARROW = frozenset({"float16", "bfloat16", "uint8"})
+
 
 def parameters(node: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
     """The parameters that positional arguments fill, in order."""
@@ -90,7 +92,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     most = MOST_DEPTH * (4 if run.is_exact else 1)
     is_entry = is_start(frame, function)
     is_news = id(function.node) not in run.told and any(map(has_rank, arguments.values))
-    is_poor = run.credit <= 0 and not (is_entry or is_news)
+    is_poor = run.credit <= 0 and not (is_entry or is_news or tells_bits(frame, function, arguments))
     blocked = id(function.node) in run.stack or len(run.stack) >= most or is_poor
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
@@ -127,6 +129,15 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
 
 def has_rank(value: Value) -> bool:
     return isinstance(value, Tensor) and value.shape.run is None
+
+
+def tells_bits(frame: Frame, function: Function, arguments: Arguments) -> bool:
+    """Whether this is the first call of a function that gives it an array of few bits."""
+    key, told = ("bits", id(function.node)), frame.run.told
+    if key in told or not any(isinstance(v, Tensor | Unknown) and v.dtype in NARROW for v in arguments.values):
+        return False
+    told[key] = frame.run.serial
+    return True
 
 
 def is_start(frame: Frame, function: Function) -> bool:

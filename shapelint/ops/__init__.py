@@ -39,6 +39,7 @@ from shapelint.ops import (
     losses,
     masked,
     normalisation,
+    opencv,
     operators,
     ordering,
     pooling,
@@ -67,7 +68,7 @@ TOPICS = (
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops, einx),
     *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
-    *(files, datasets, estimators, frames, images, vision, environments),
+    *(files, datasets, estimators, frames, images, opencv, vision, environments),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.

@@ -25,7 +25,7 @@ HELD: Mapping[str, str] = {
     "einx": "`tests/test_einx.py` (against torch's own equations)",
     "operator": "`tests/test_ops_basic.py`, `tests/test_indexing.py`",
     **dict.fromkeys(
-        ("sklearn", "scipy", "pandas", "torchvision", "PIL", "gym", "gymnasium"),
+        ("sklearn", "scipy", "pandas", "torchvision", "PIL", "cv2", "gym", "gymnasium"),
         "`tests/test_data_sources.py` (against the library, where it is installed)",
     ),
 }

@@ -9,7 +9,21 @@ from itertools import product
 
 from shapelint.ops.op import DtypeRule
 from shapelint.record import record
-from shapelint.values import Const, Float, Int, Library, Many, Shape, Tensor, Tuple, Union, Unknown, Value, tensors_in
+from shapelint.values import (
+    Const,
+    Float,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    tensors_in,
+)
 
 LIBRARIES = ("torch", "numpy", "jax")
 LADDER = ("bool", "int", "float", "complex")
@@ -149,6 +163,8 @@ def element_dtype(value: Value, library: str | None) -> str | None:
         case Many(item=item):
             return element_dtype(item, library)
         case Unknown(dtype=dtype):
+            return dtype
+        case Layer(config={"dtype": Const(value=str() as dtype)}):  # a picture, a column of a table
             return dtype
         case Int() | Float() | Const(value=bool() | complex()) if library:
             return str(DEFAULTS[library][_category_of(value)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim
@@ -34,8 +35,12 @@ CHANNELS: Mapping[str, int] = {"L": 1, "1": 1, "P": 1, "I": 1, "F": 1, "RGB": 3,
 def picture(
     channels: Dim | int | None = None, height: Dim | int | None = None, width: Dim | int | None = None
 ) -> Layer:
-    """An image of PIL; what is not known of it is a size of its own, or no number of channels at all."""
+    """An image of PIL; what is not known of it is a size of its own, or no number of channels at all.
+
+    Of several channels each is a byte.
+    """
     sizes: dict[str, Value] = {
+        "dtype": Const("uint8") if channels is not None and as_dim(channels).value in {3, 4} else UNKNOWN,
         "height": Int(anonymous(object()) if height is None else as_dim(height)),
         "width": Int(anonymous(object()) if width is None else as_dim(width)),
         "channels": UNKNOWN if channels is None else Int(as_dim(channels)),
@@ -100,7 +105,8 @@ def _channels(mode: Value) -> int | None:
 def converted(receiver: Value, mode: Value = NONE) -> Value:
     if not isinstance(receiver, Layer):
         raise Unknowable("no image")
-    return picture(_channels(mode), _size(receiver, "height"), _size(receiver, "width"))
+    made = picture(_channels(mode), _size(receiver, "height"), _size(receiver, "width"))
+    return replace(made, config={**made.config, "dtype": Const("uint8")}) if mode == Const("L") else made
 
 
 def scaled(receiver: Value, size: Value) -> Value:
