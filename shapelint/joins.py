@@ -52,7 +52,8 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
             return replace(a, made_by=None)
         case Float(), Float():
             default = a.default if a.default == b.default else None
-            return Float(a.value if a.value == b.value else None, _join_graphs(a.graph, b.graph), default=default)
+            value, graph = a.value if a.value == b.value else None, _join_graphs(a.graph, b.graph)
+            return Float(value, graph, b.made_by if _is_same_place(a, b) else None, default)
         case Unknown(), Unknown():
             dtype = a.dtype if a.dtype == b.dtype else None
             return Unknown(a.dim if a.dim == b.dim else None, _join_graphs(a.graph, b.graph), dtype=dtype)
@@ -69,6 +70,12 @@ def join(a: Value, b: Value, scope: object = None) -> Value:
     if a == b:
         return a
     return _unite(a, b)
+
+
+def _is_same_place(a: Float, b: Float) -> bool:
+    """Whether one expression gives both, in two rounds of a loop."""
+    x, y = getattr(a.made_by, "site", None), getattr(b.made_by, "site", None)
+    return x is not None and y is not None and x.node is y.node
 
 
 def _vaguer(a: Value, b: Value) -> Value | None:
@@ -234,6 +241,9 @@ def resolve(value: Value, facts: Mapping[Symbol, Dim], shapes: Mapping[Run, Shap
                 if known_item is item and length == value.length
                 else replace(value, item=known_item, length=length)
             )
+        case Union(options=each) if shapes:
+            known_each = tuple(resolve(option, facts, shapes) for option in each)
+            return value if all(x is y for x, y in zip(each, known_each)) else replace(value, options=known_each)
     return value
 
 

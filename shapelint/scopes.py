@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
 
 from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, substitute
-from shapelint.joins import join
+from shapelint.joins import filled, join, resolve_shape
 from shapelint.record import record
-from shapelint.values import UNKNOWN, Deferred, Run, Shape, Value
+from shapelint.values import UNKNOWN, Deferred, Run, Shape, Tensor, Union, Value, options
 
 
 @dataclass(slots=True, eq=False)
@@ -72,10 +72,32 @@ def meet(paths: list[Path], scope: object) -> Path:
             if name not in names:
                 names[name] = value
             elif names[name] is not value:
-                names[name] = join(loaded(names[name]), loaded(value), (scope, name))
+                a, b = loaded(names[name]), loaded(value)
+                names[name] = join(reopened(a, b, first), reopened(b, a, other), (scope, name))
         facts = {s: dim for s, dim in facts.items() if other.facts.get(s) == dim}
         shapes = {run: shape for run, shape in shapes.items() if other.shapes.get(run) == shape}
     return Path(names, facts, shapes)
+
+
+def reopened(value: Value, like: Value, path: Path) -> Value:
+    """What is (n,) by what is known on its path alone, in the open form (n, ...) that another path has it in."""
+    if not path.shapes or type(value) not in OPEN or type(like) not in OPEN:
+        return value
+    open_shapes = {
+        resolve_shape(filled(option.shape, path.shapes), path.facts): option.shape
+        for option in options(like)
+        if type(option) is Tensor and option.shape.run in path.shapes
+    }
+    if not open_shapes:
+        return value
+    again = [
+        replace(option, shape=open_shapes.get(option.shape, option.shape)) if type(option) is Tensor else option
+        for option in options(value)
+    ]
+    return Union(tuple(again)) if type(value) is Union else again[0]
+
+
+OPEN = frozenset({Tensor, Union})
 
 
 def loaded(value: Value) -> Value:

@@ -78,8 +78,13 @@ def unpack(frame: Frame, elements: Sequence[cst.BaseElement], value: Value, node
 
 
 def of_length(value: Union, count: int) -> Value:
-    """`state, info = env.reset()`: of several values the one that has so many items; all where none or several do."""
+    """`state, info = env.reset()`: of several values the one that has so many items; all where none or several do.
+
+    An array of unknown size counts as one of any other size.
+    """
     fitting = [option for option in value.options if may_have_length(option, count)]
+    if len(fitting) > 1:
+        fitting = [option for option in fitting if not isinstance(option, Tensor)]
     return fitting[0] if len(fitting) == 1 else value
 
 

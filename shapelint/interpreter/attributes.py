@@ -14,6 +14,7 @@ from shapelint.interpreter.operations import severed
 from shapelint.joins import join
 from shapelint.ops import layer_attribute, limits
 from shapelint.ops.attributes import tensor_attribute
+from shapelint.ops.environments import SPACE
 from shapelint.provenance import originate
 from shapelint.scopes import named
 from shapelint.values import (
@@ -51,7 +52,9 @@ CONSTANTS: Mapping[str, Value] = {
     "numpy.inf": Float(float("inf")),
     "math.inf": Float(float("inf")),
     "torch.inf": Float(float("inf")),
-    "numpy.nan": Float(),
+    **{f"{module}.nan": Float() for module in ("numpy", "jax.numpy", "torch", "math")},
+    "jax.numpy.inf": Float(float("inf")),
+    "jax.numpy.e": Float(2.718281828459045),
 }
 
 # Attributes that are operations: rules see them as events.
@@ -95,7 +98,7 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
         case Method(name="super", receiver=receiver, function=Class() as owner):
             return of_super(frame, receiver, owner, name)
         case Layer():
-            known = layer_attribute(base, name)
+            known = of_space(frame, base, name) if base.name == SPACE else layer_attribute(base, name)
             if isinstance(known, Tensor) and base.name in limits.NAMES:
                 return of_limits(frame, base, name, known, node)
             return Method(base, name) if known is None else casting.weight(frame, base, known)
@@ -131,6 +134,12 @@ def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Val
     )
     frame.tell(event)
     return severed(frame, originate(value, event), event)
+
+
+def of_space(frame: Frame, base: Layer, name: str) -> Value | None:
+    from shapelint.interpreter import spaces
+
+    return spaces.attribute(frame, base, name)
 
 
 def of_limits(frame: Frame, base: Layer, name: str, value: Tensor, node: cst.Attribute) -> Value:
@@ -213,12 +222,19 @@ def rebind(frame: Frame, node: cst.CSTNode, value: Value) -> None:
     """More is known of the value behind a name (or an attribute of self): what it is bound to is refined."""
     match node:
         case cst.Name(value=name):
-            if name in frame.scope.names:
-                frame.scope.names[name] = value
+            names = frame.scope.names
+            if name in names and not is_other(names[name], value):
+                names[name] = value
         case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=attribute_name)):
             owner = frame.scope.lookup(base)
-            if isinstance(owner, Instance) and attribute_name in owner.attributes:
-                owner.attributes[attribute_name] = value
+            attributes = owner.attributes if isinstance(owner, Instance) else {}
+            if attribute_name in attributes and not is_other(attributes[attribute_name], value):
+                attributes[attribute_name] = value
+
+
+def is_other(before: Value, value: Value) -> bool:
+    """What is known of a space's elements is not known of the space."""
+    return type(before) is Layer and type(value) is Tensor
 
 
 def shape_value(tensor: Tensor) -> Value:

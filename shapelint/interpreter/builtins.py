@@ -9,7 +9,7 @@ import libcst as cst
 
 from shapelint.dims import as_dim, data_dependent, derive
 from shapelint.events import Call, Stored
-from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings
+from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
@@ -170,6 +170,18 @@ def same_items(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return Many(comprehensions.item(frame, arguments.args[0], node))
 
 
+def some_items(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """islice(items, ...): fewer of the same."""
+    return Many(comprehensions.item(frame, arguments.args[0], node), None, "generator")
+
+
+def combined(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """product(a, b): each of a with each of b."""
+    if arguments.kwargs:
+        return UNKNOWN
+    return Many(Tuple(tuple(comprehensions.item(frame, value, node) for value in arguments.args)), None, "generator")
+
+
 def filtered(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     """filter(function, items): fewer of the same, one after the other and once."""
     item = comprehensions.item(frame, arguments.args[1], node)
@@ -328,6 +340,7 @@ TABLE: Mapping[str, Builtin] = {
     **numbers.TABLE,
     **draws.TABLE,
     **settings.TABLE,
+    **spaces.TABLE,
     "builtins.len": length,
     "builtins.range": ranged,
     "builtins.zip": zipped,
@@ -356,6 +369,10 @@ TABLE: Mapping[str, Builtin] = {
     "numpy.shape": shape,
     "jax.numpy.shape": shape,
     "functools.partial": partial,
+    "typing.cast": lambda frame, arguments, node: arguments.args[1],
+    "itertools.islice": some_items,
+    "itertools.product": combined,
+    "rich.progress.track": same_items,
     "tqdm.tqdm": same_items,
     **{f"tqdm.{module}.tqdm": same_items for module in ("auto", "notebook", "std", "autonotebook")},
     "tqdm.tqdm_notebook": same_items,

@@ -21,6 +21,7 @@ from shapelint.interpreter import (
     objects,
     operations,
     settings,
+    spaces,
     states,
     transforms,
     uses,
@@ -324,6 +325,8 @@ def call_layer_method(frame: Frame, layer: Layer, name: str, arguments: Argument
     if name in LIKE_RECEIVER or name in {"requires_grad_", "apply"}:
         note_mode(frame, layer, name, arguments, node)
         return layer
+    if layer.name.endswith("Env"):
+        layer = spaces.settled(frame, layer)
     result = operations.call_method(frame, layer, name, arguments, node)
     if not layer.name.startswith("torch."):
         objects.after_method(frame, layer, name, result, "inplace" in arguments.kwargs, node)

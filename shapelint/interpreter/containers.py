@@ -6,12 +6,28 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.events import Stored
+from shapelint.events import Joined, Stored
 from shapelint.interpreter import attributes, expressions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import join
-from shapelint.values import NONE, UNKNOWN, Const, Dict, Instance, Int, Many, Method, Tuple, Value
+from shapelint.provenance import originate
+from shapelint.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Dict,
+    Float,
+    Instance,
+    Int,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    maker_of,
+)
 
 MOST_ITEMS = 16
 
@@ -44,7 +60,7 @@ def call(
             return receiver
         case Tuple() | Many(), "insert", (_, item):
             known = receiver if isinstance(receiver, Many) or receiver.items else Tuple((item,), receiver.kind)
-            every_item = join(every(frame, known, node), item, frame.place(node))
+            every_item = either(frame, every(frame, known, node), item, node)
             change(frame, receiver_node, Many(every_item, None, receiver.kind), item, node)
             return NONE
         case ((Tuple() | Many()), "pop" | "popleft", places):
@@ -61,11 +77,35 @@ def call(
             return receiver
         case Dict(), _, _:
             return call_dict(frame, receiver, name, arguments, node)
-    if name not in {"sort", "reverse", "insert", "clear", "remove"}:
+    if name in {"sort", "reverse"}:
+        return NONE
+    if name not in {"insert", "clear", "remove"}:
         return UNKNOWN
-    if name in {"insert", "clear", "remove"} and receiver_node is not None:
+    if name == "insert" and receiver_node is not None:
         attributes.rebind(frame, receiver_node, Many(UNKNOWN, kind=receiver.kind))
+    elif name != "insert" and receiver_node is not None and not isinstance(receiver, Dict):
+        change(frame, receiver_node, fewer(frame, receiver, name == "clear", node), None, node)
     return NONE
+
+
+def fewer(frame: Frame, receiver: Tuple | Many, is_whole: bool, node: cst.CSTNode) -> Value:
+    """A list of which something was taken out, or everything."""
+    if is_whole and not frame.branch_depth and receiver.kind == "list":
+        return Tuple((), "list")
+    if isinstance(receiver, Tuple) and not receiver.items:
+        return receiver
+    return Many(every(frame, receiver, node), None, receiver.kind)
+
+
+def emptied(frame: Frame, node: cst.Subscript) -> None:
+    """`del items[:]`, `del items[0]`"""
+    whole = held(frame, node.value)
+    if isinstance(whole, Tuple | Many) and whole.kind == "list":
+        match node.slice:
+            case (cst.SubscriptElement(slice=cst.Slice(lower=None, upper=None)),):
+                change(frame, node.value, fewer(frame, whole, True, node), None, node)
+            case _:
+                change(frame, node.value, fewer(frame, whole, False, node), None, node)
 
 
 def place_of(arguments: tuple[Value, ...]) -> int | None:
@@ -98,8 +138,16 @@ def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNod
         return Tuple((item,), receiver.kind)
     if isinstance(receiver, Tuple) and not frame.branch_depth and len(receiver.items) < MOST_ITEMS:
         return Tuple((*receiver.items, item), receiver.kind)
-    known = every(frame, receiver, node)
-    return Many(join(known, item, frame.place(node)), None, receiver.kind)
+    return Many(either(frame, every(frame, receiver, node), item, node), None, receiver.kind)
+
+
+def either(frame: Frame, known: Value, item: Value, node: cst.CSTNode) -> Value:
+    """What the items of a list have in common once there is one more: each of them may be meant."""
+    value = join(known, item, frame.place(node))
+    is_open = isinstance(value, Tensor | Float | Unknown) and value.made_by is None
+    if is_open and (maker_of(known) is not None or maker_of(item) is not None):
+        return originate(value, Joined((known, item), frame.site(node)))
+    return value
 
 
 def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNode) -> Value:
@@ -127,8 +175,8 @@ def change(
     if receiver_node is None:
         return
     match receiver_node:
-        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
-            owner = frame.scope.lookup(base)
+        case cst.Attribute(value=inner, attr=cst.Name(value=name)):
+            owner = held(frame, inner)
             if isinstance(owner, Instance):
                 owner.attributes[name] = value
                 if item is not None:
@@ -147,8 +195,8 @@ def held(frame: Frame, node: cst.CSTNode) -> Value | None:
     match node:
         case cst.Name(value=name):
             return frame.scope.lookup(name)
-        case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
-            owner = frame.scope.lookup(base)
+        case cst.Attribute(value=inner, attr=cst.Name(value=name)):
+            owner = held(frame, inner)
             return owner.attributes.get(name) if isinstance(owner, Instance) else None
         case cst.Subscript(value=outer):
             match held(frame, outer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import libcst as cst
@@ -16,7 +16,7 @@ from shapelint.ops.autocast import Autocast
 from shapelint.provenance import originate
 from shapelint.scopes import Path, Scope, meet
 from shapelint.tokens import now
-from shapelint.values import Class, Float, Function, Instance, Library, Shape, Tensor, Unknown, Value, maker_of
+from shapelint.values import Class, Float, Function, Instance, Library, Many, Shape, Tensor, Unknown, Value, maker_of
 from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
@@ -179,6 +179,11 @@ class Frame:
                     options = tuple(names[name] for names in living if name in names)
                     if any(maker_of(option) is not None for option in options):
                         met.names[name] = originate(value, Joined(options, self.site(node)))
+                elif type(value) is Many and isinstance(value.item, Tensor) and value.item.made_by is None:
+                    options = tuple(item_of(names[name]) for names in living if name in names)
+                    if any(maker_of(option) is not None for option in options):
+                        item = originate(value.item, Joined(options, self.site(node)))
+                        met.names[name] = replace(value, item=item)
         self.restore(met)
 
     @contextmanager
@@ -188,6 +193,11 @@ class Frame:
             yield
         finally:
             self.regions = before
+
+
+def item_of(value: Value) -> Value:
+    """What the items of a list are like."""
+    return value.item if type(value) is Many else value
 
 
 def root_scope() -> Scope:

@@ -68,7 +68,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
 
     run = frame.run
     keywords = tuple(sorted(arguments.kwargs.items(), key=lambda keyword: keyword[0]))
-    places = states.changeable(arguments)
+    places = states.changeable(arguments, (function.scope.file() or (frame.module,))[0])
     before = states.state(places)
     regions = (frame.regions, frame.autocast, run.supposing)
     signature: tuple[object, ...] = (id(function), arguments.args, keywords, regions, before)

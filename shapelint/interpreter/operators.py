@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from shapelint.events import Kind, Operation
 from shapelint.interpreter import attributes, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
+from shapelint.joins import join
 from shapelint.provenance import originate
 from shapelint.scopes import compare_numbers
 from shapelint.values import (
@@ -102,7 +104,8 @@ def binary(
         case _, Tensor():
             return on_tensors(frame, node, operator, left, right, operands)
         case (Union(), _) | (_, Union()):
-            return on_tensors(frame, node, operator, left, right, operands)
+            found = on_several(operator, left, right) if are_numbers(left) and are_numbers(right) else None
+            return on_tensors(frame, node, operator, left, right, operands) if found is None else found
         case (Hint() | Library(), _) | (_, Hint()) if operator == "BitOr":
             from shapelint.interpreter.contracts import union
 
@@ -156,6 +159,17 @@ def on_numbers(operator: str, left: Value, right: Value) -> Value | None:
     if result is not None:
         return Float(result)
     return Float(default=calculated(operator, default_number(left), default_number(right)))
+
+
+def are_numbers(value: Value) -> bool:
+    """Whether a value is a number, whichever it is, and none that was taken from a tensor."""
+    return all(isinstance(option, Int | Float) and not is_taken(option) for option in options(value))
+
+
+def on_several(operator: str, left: Value, right: Value) -> Value | None:
+    """Arithmetic of numbers that are one of several: `R = 0`, and in each round `R = reward + gamma * R`."""
+    found = [on_numbers(operator, a, b) for a in options(left) for b in options(right)]
+    return reduce(join, (value for value in found if value is not None)) if None not in found else None
 
 
 def calculated(operator: str, x: float | None, y: float | None) -> float | None:

@@ -13,6 +13,7 @@ from shapelint.interpreter import (
     casting,
     comments,
     conditions,
+    containers,
     contracts,
     definitions,
     growth,
@@ -227,6 +228,7 @@ def deletes(frame: Frame, node: cst.Del) -> None:
         frame.scope.names.pop(node.target.value, None)
     elif isinstance(node.target, cst.Subscript):
         growth.emptied(frame, node.target.value, node)
+        containers.emptied(frame, node.target)
 
 
 def matches(frame: Frame, node: cst.Match) -> None:

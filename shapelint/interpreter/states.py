@@ -30,6 +30,7 @@ from shapelint.values import (
     maker_of,
 )
 
+EMPTY = Tuple((), "list")
 IN_PLACE = frozenset({"numpy", "torch"})  # += writes into their arrays; in jax it makes another
 Places = list[tuple[Instance, str]]
 
@@ -58,11 +59,21 @@ def keeps_shape(cls: Class, name: str, value: Value) -> bool:
     return isinstance(value, Tensor) and value.library in IN_PLACE and name not in rebound_later(cls)
 
 
-def changeable(arguments: Arguments) -> Places:
-    """The attributes that a call may change: of the objects that it is given, and of those that they hold."""
+def changeable(arguments: Arguments, module: cst.Module | None = None) -> Places:
+    """The attributes that a call may change: of the objects that it is given, and of those that they hold.
+
+    `module` is the file of the function that is called: it may fill lists of objects from outside of their class.
+    """
     given = [value for value in (*arguments.args, *arguments.kwargs.values()) if isinstance(value, Instance)]
+    if not given:
+        return []
     held = [value for owner in given for value in owner.attributes.values() if isinstance(value, Instance)]
-    return [(owner, name) for owner in dict.fromkeys([*given, *held]) for name in changed_later(owner.cls)]
+    filled = filled_elsewhere(module) if module is not None else frozenset()
+    return [
+        (owner, name)
+        for owner in dict.fromkeys([*given, *held])
+        for name in dict.fromkeys([*changed_later(owner.cls), *(n for n in owner.attributes if n in filled)])
+    ]
 
 
 def called_back(frame: Frame, arguments: Arguments, node: cst.CSTNode) -> None:
@@ -114,11 +125,13 @@ def is_part(value: Value) -> bool:
 
 
 def empty_filled(instance: Instance, module: cst.Module) -> None:
-    """Lists that are filled by whoever holds the object are not as __init__ left them."""
+    """Lists that are filled by whoever holds the object are not as __init__ left them; nor do any stay empty."""
     names = filled_elsewhere(module)
     for owner in (instance, *(value for value in instance.attributes.values() if isinstance(value, Instance))):
-        for name in names & owner.attributes.keys():
-            match owner.attributes[name]:
+        for name, value in owner.attributes.items():
+            if name not in names and value != EMPTY:
+                continue
+            match value:
                 case Tuple(kind="list" | "deque") | Many(kind="list") as filled if not is_part(filled):
                     owner.attributes[name] = Many(UNKNOWN, None, "list")
                 case Dict():

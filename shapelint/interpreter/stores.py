@@ -66,7 +66,7 @@ def bound_names(target: cst.CSTNode) -> Iterator[str]:
                 yield from bound_names(element.value)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=64)
 def filled_elsewhere(module: cst.Module) -> frozenset[str]:
     """Attributes that a file fills from outside of their class: `self.buffer.states.append(x)`."""
     return frozenset(

@@ -8,10 +8,10 @@ import libcst as cst
 
 from shapelint.dims import Origin, anonymous, as_dim
 from shapelint.events import Input
-from shapelint.interpreter import attributes, expressions, learning
+from shapelint.interpreter import attributes, expressions, learning, spaces
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
-from shapelint.ops import part_of
+from shapelint.ops import environments, part_of
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -246,6 +246,8 @@ def tensor_behind(frame: Frame, node: cst.BaseExpression) -> Tensor | None:
             return tensor
         case Unknown() as unknown:
             return attributes.as_tensor(frame, unknown, node)
+        case Layer(name=environments.SPACE) as space:
+            return spaces.element(frame, space)
     return None
 
 

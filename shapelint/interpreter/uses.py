@@ -105,8 +105,8 @@ def array(frame: Frame, value: Value, use: Use, place: cst.CSTNode | None, node:
         if known is not None and use.names:
             name_axes(frame, known, use.names, where)
         return known
-    if use.back == 1 and is_vector(tensor.shape, use.sizes.get(-1)):
-        return learning.with_rank(frame, tensor, 1, text, where)
+    if use.back == 1 and is_whole(tensor.shape, use.sizes.get(-1)):
+        return learning.with_rank(frame, tensor, len(tensor.shape.head), text, where)
     if len(tensor.shape.head) < use.front and not tensor.shape.tail:
         tensor = learning.with_axis(frame, tensor, use.front - 1, text, where)
     if len(tensor.shape.tail) < use.back and len(tensor.shape.head) <= use.front:
@@ -114,10 +114,10 @@ def array(frame: Frame, value: Value, use: Use, place: cst.CSTNode | None, node:
     return tensor
 
 
-def is_vector(shape: Shape, features: Value | None) -> bool:
-    """`Linear(x.shape[0], h)(x)`: who takes the first axis for the last one has one axis in mind."""
-    first = shape.head[0].size if len(shape.head) == 1 and not shape.tail else None
-    return isinstance(features, Int) and features.dim == first and features.dim.value is None
+def is_whole(shape: Shape, features: Value | None) -> bool:
+    """`Linear(x.shape[1], h)(x)`: who takes an axis counted from the front for the last one knows that it is."""
+    last = shape.head[-1].size if shape.head and not shape.tail else None
+    return isinstance(features, Int) and features.dim == last and features.dim.value is None
 
 
 def name_axes(frame: Frame, tensor: Tensor, names: Sequence[str], scope: object) -> None:

@@ -8,16 +8,19 @@ from functools import partial
 
 from shapelint.dims import anonymous, as_dim, data_dependent
 from shapelint.ops.dtypes import unknown_dtype
-from shapelint.ops.op import Op, Result, Unknowable
+from shapelint.ops.layer_axes import unknown_axis
+from shapelint.ops.op import Op, Result, Unknowable, prepend
 from shapelint.ops.results import CONSTANT
 from shapelint.values import (
     EITHER,
     UNKNOWN,
+    Axis,
     Const,
     Dict,
     Float,
     Int,
     Layer,
+    Shape,
     Tensor,
     Tuple,
     Union,
@@ -26,6 +29,8 @@ from shapelint.values import (
 )
 
 LIBRARIES = ("gymnasium", "gym")
+DISCRETE, BOX = "gymnasium.spaces.Discrete", "gymnasium.spaces.Box"
+SPACE = "gymnasium.spaces.Space"  # of a kind that is not known
 Space = int | tuple[int | None, ...]  # so many choices, or the sizes of an array
 # By name without version: observations and actions, in all versions; None where versions differ.
 ENVIRONMENTS: Mapping[str, tuple[Space, Space]] = {
@@ -67,9 +72,9 @@ def made(name: Value, library: str, **options: Value) -> Result:
 
 def _space(space: Space) -> Layer:
     if isinstance(space, int):
-        return Layer("gymnasium.spaces.Discrete", {"n": Int(as_dim(space))})
+        return Layer(DISCRETE, {"n": Int(as_dim(space))})
     sizes = tuple(Int(anonymous(object()) if size is None else as_dim(size)) for size in space)
-    return Layer("gymnasium.spaces.Box", {"shape": Tuple(sizes)})
+    return Layer(BOX, {"shape": Tuple(sizes)})
 
 
 def wrapped(env: Value) -> Result:
@@ -80,7 +85,7 @@ def wrapped(env: Value) -> Result:
 
 
 def is_environment(layer: Layer) -> bool:
-    return layer.name.endswith(".Env")
+    return layer.name.endswith((".Env", ".VectorEnv"))
 
 
 def attribute(layer: Layer, name: str) -> Value | None:
@@ -95,6 +100,8 @@ def attribute(layer: Layer, name: str) -> Value | None:
 def drawn(space: Value) -> Value:
     """An element of a space: a choice, or an array."""
     match space:
+        case Layer(name="gymnasium.spaces.Box", config={"element": Tensor() as element}):
+            return element
         case Layer(config={"shape": Tuple(items=items)}):
             sizes = (item.dim for item in items if isinstance(item, Int))
             return Tensor(
@@ -114,7 +121,38 @@ def _observed(env: Value, library: str) -> Value:
     found = drawn(env.config.get("observation_space", UNKNOWN)) if isinstance(env, Layer) else UNKNOWN
     if isinstance(found, Tensor) and library == "gym":
         return Tensor(found.shape, None, "numpy", CONSTANT)  # float64 in some versions
+    if found == UNKNOWN and library == "gym":
+        raise Unknowable("whether it is an observation or a pair")
     return found
+
+
+def _all_observed(env: Value, number: Axis) -> Value:
+    found = drawn(env.config.get("single_observation_space", UNKNOWN)) if isinstance(env, Layer) else UNKNOWN
+    return Tensor(prepend(number, found.shape), None, "numpy", CONSTANT) if isinstance(found, Tensor) else UNKNOWN
+
+
+def _number(env: Value) -> Axis:
+    count = env.config.get("num_envs") if isinstance(env, Layer) else None
+    return Axis(count.dim) if isinstance(count, Int) else unknown_axis()
+
+
+def reset_all(receiver: Value, library: str) -> Result:
+    """The first observations of all environments; a pair as for one."""
+    observations = _all_observed(receiver, _number(receiver))
+    pair = Tuple((observations, Dict((), UNKNOWN)))
+    if library == "gymnasium":
+        return pair
+    return Union((observations, pair)) if isinstance(observations, Tensor) else UNKNOWN
+
+
+def step_all(receiver: Value, library: str) -> Result:
+    """Observations, rewards, and which of them are over."""
+    number = _number(receiver)
+    reward, over = (Tensor(Shape((number,)), dtype, "numpy", CONSTANT) for dtype in ("float64", "bool"))
+    observations = _all_observed(receiver, number)
+    five = Tuple((observations, reward, over, over, Dict((), UNKNOWN)))
+    four = Tuple((observations, reward, over, Dict((), UNKNOWN)))
+    return five if library == "gymnasium" else Union((four, five))
 
 
 def reset(receiver: Value, library: str) -> Result:
@@ -145,10 +183,12 @@ def of_library(library: str) -> tuple[Op, ...]:
         plain("environment", wrapped, tuple(f"{library}.wrappers.{name}(env, *options)" for name in WRAPPERS)),
         plain("reset", partial(reset, library=library), (f"{library}.Env.reset()",)),
         plain("step", partial(step, library=library), (f"{library}.Env.step(action)",)),
+        plain("reset", partial(reset_all, library=library), (f"{library}.VectorEnv.reset()",)),
+        plain("step", partial(step_all, library=library), (f"{library}.VectorEnv.step(action)",)),
     )
 
 
-SPACES = tuple(f"gymnasium.spaces.{name}" for name in ("Box", "Discrete"))
+SPACES = (BOX, DISCRETE)
 OPS: tuple[Op, ...] = (
     *(op for library in LIBRARIES for op in of_library(library)),
     plain("sample", sampled, tuple(f"{space}.sample()" for space in SPACES)),
