@@ -89,8 +89,9 @@ def leading_axis(operand: Tensor) -> str:
     for index, axis in enumerate(shape.head):
         if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)
             return f"its axis {index} ({axis.size})" if shape.least_rank > 1 and may_be_one(axis.size) else ""
-    if shape.tail and shape.tail[-1].size == ONE and (shape.tail[-1].maker is Maker.LAYER or is_column(event)):
-        return "the batch"  # (..., 1) of a Linear, (..., c, 1, 1) of a pooling
+    ones = [axis for axis in shape.tail if axis.size == ONE]
+    if any(axis.maker is Maker.LAYER or (axis is shape.tail[-1] and is_column(event)) for axis in ones):
+        return "the batch"  # (..., 1) of a Linear, (..., c, 1, 1) of a pooling, (..., 1, h, w) of a convolution
     if isinstance(event, Operation) and event.kind is Kind.CONTRACTION:  # (n, d) @ x.T
         left, right = event.arguments.get("x"), made_by(event.arguments.get("y", NONE))
         rows = left.shape.axis(0) if isinstance(left, Tensor) and left.shape.rank == 2 else None

@@ -32,6 +32,7 @@ from shapelint.values import (
 SEQUENCE_LAYERS = frozenset({"rnn", "attention", "transformer"})
 PADDED = frozenset({"pad_sequence", "pad_packed_sequence"})
 GRIDS = ("conv", "max_pool", "avg_pool", "adaptive")
+ATTENDED = ("memory", "key", "value")
 MASKS = ("key_padding_mask", "src_key_padding_mask")
 ATTENTION_MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask")
 POOLED = frozenset({"mean", "sum", "max", "amax", "median", "logsumexp"})
@@ -165,6 +166,9 @@ def is_table(value: Value, depth: int = 0) -> bool:
 def betrayed(event: Operation) -> str | None:
     """What else a sequence layer is given that contradicts the layout it was built for, in words."""
     first, x = is_batch_first(event), event.arguments.get("x")
+    for name in ATTENDED if first is not None else ():
+        if batch_axis(event.arguments.get(name)) == int(bool(first)):
+            return f"`{name}` has samples along axis {int(bool(first))}"
     if first is None or not isinstance(x, Tensor) or x.shape.rank == 2:
         return None
     sizes = [axis.size if (axis := x.shape.axis(place)) is not None else None for place in (0, 1)]

@@ -160,14 +160,14 @@ def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None
         return None
     axis = use.axis % rank - rank  # from behind: whatever the other factor is, the last axes line up
     last = use.operand.shape.head[-1].size
-    pools_steps = axis == -3 and rank == 3 and last == ONE
+    pools_steps = axis in {-3, -2} and rank == 3 and last == ONE
     if event.name != "log_softmax" and not pools_steps and not (rank == 2 and last != ONE and _of_samples(event)):
         return None
     for later in uses(events, product, axis, alone=True):
         if later.event.name not in POOLED:
             continue
         summed = _from_behind(later.event)
-        if summed is None or summed == later.axis or (pools_steps and summed != -2):
+        if summed is None or summed == later.axis or (pools_steps and summed != -5 - axis):
             return None
         if later.event.name == "mean" and not pools_steps:
             continue
