@@ -32,7 +32,8 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
 from shapelint.evidence import shortened
-from shapelint.rounds import callee_of, calls_of_models, is_changed, is_independent, last_rounds, row_of
+from shapelint.rounds import is_changed, is_independent, last_rounds
+from shapelint.rows import callee_of, calls_of_models, row_of
 from shapelint.rule import Clue, Report
 
 

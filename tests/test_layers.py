@@ -29,6 +29,7 @@ ORDER = (
     {"rule", "index"},
     {"evidence", "inert", "registration"},
     {"lineups", "outer", "rounds", "uses", "switched", "spans", "paths"},
+    {"rows"},
     {"batches", "directions"},
     {"samples"},
     {"narrow"},
@@ -65,7 +66,7 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions", "samples",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "training", "stepping", "exhausted", "optimized", "leaves", "bootstraps", "barren",
+    "paths", "rounds", "rows", "training", "stepping", "exhausted", "optimized", "leaves", "bootstraps", "barren",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 
