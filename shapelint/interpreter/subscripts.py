@@ -71,6 +71,8 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             if base.shape.run is not None:
                 arguments = uses.informed(frame, uses.of_index(index), arguments, node)
             result = operate(frame, "operator.getitem", arguments, node)
+            if isinstance(result, Unknown) and base.dtype is not None:  # whatever the index picks
+                return replace(result, dtype=base.dtype)
             return UNKNOWN if result is None else result
         case Tuple():
             return of_tuple(frame, base, index, node)
