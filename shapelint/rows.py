@@ -183,7 +183,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             case Operation(name="cat", operands=parts) if not is_batch:  # the row beside what is the same in each round
                 joined = (_row(found, part, call) for part in parts)
                 return next((row for row in joined if row is not None and row[1] == 1), None)
-            case Operation(name="t" | "transpose" | "T" | "mT", arguments={"x": inner}) if _is_operator(call):
+            case Operation(name="t" | "transpose" | "T" | "mT", arguments={"x": inner}) if isinstance(call, Operation):
                 current = inner
             case Operation(arguments={"x": inner}) if event.name in INSERTING or event.kind in PLACE_KEEPING:
                 current, is_batch = inner, is_batch or (event.name in INSERTING and _begins_with_one(event.result))
