@@ -13,6 +13,7 @@ LEAD = re.compile(
     re.IGNORECASE,
 )
 NAMED = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\s*[:=]\s*[(\[][^()\[\]]*[)\]]")
+SINGLE = re.compile(r"# *(\[([A-Za-z_]\w*)\]|\(([A-Za-z_]\w*),\))\.?")
 WORDS = frozenset({"shape", "shapes", "size", "sizes", "output", "out", "result", "return", "returns"})
 BRACKETS = re.compile(r"\(\[([^()\[\]]*)\]\)|\(([^()\[\]]*)\)|\[([^()\[\]]*)\]")
 CROSSED = re.compile(r"\w+(?: [x×] \w+)+|(?:[A-Z][A-Z0-9_]*|\d+)(?:[x×](?:[A-Z][A-Z0-9_]*|\d+))+")
@@ -43,6 +44,12 @@ def claims(comment: str) -> tuple[Claim, ...]:
         return tuple(one for match in named if (one := claim(match[0])) is not None)
     one = claim(comment)
     return () if one is None else (one,)
+
+
+def of_array(comment: str) -> Claim | None:
+    """What the comment beside an array's declaration states: `# [num_res]` can speak of nothing else there."""
+    single = SINGLE.fullmatch(comment)
+    return Claim(single[1], (single[2] or single[3],)) if single is not None else claim(comment)
 
 
 def claim(comment: str) -> Claim | None:

@@ -8,7 +8,7 @@ import torch
 from shapelint.ops import infer_call
 from shapelint.ops.op import ShapeError, Unknowable
 from shapelint.testing import lift
-from shapelint.values import Const, Float, Tensor, Value
+from shapelint.values import UNKNOWN, Const, Float, Run, Shape, Tensor, Union, Unknown, Value
 
 A, B, C, D = 2, 3, 5, 7
 
@@ -60,7 +60,7 @@ def test_brackets_are_gone_from_the_result(pattern: str, shapes: tuple[tuple[int
     assert [size.value for size in result.shape.sizes] == [*wanted.shape]
 
 
-@pytest.mark.parametrize("pattern", ["a b, b", "(a b), b -> a b", "a b, b -> a b 2", "a b, b -> a b c"])
+@pytest.mark.parametrize("pattern", ["a b, b c", "a b, b a", "(a b), b -> a b", "a b, b -> a b 2", "a b, b -> a b c"])
 def test_what_is_not_told(pattern: str) -> None:
     with pytest.raises(Unknowable):
         infer_raw(pattern)
@@ -77,3 +77,36 @@ def infer_raw(pattern: str) -> None:
     from shapelint.values import Tuple
 
     aligned(Const(pattern), Tuple((lift(torch.zeros(A, B)), lift(torch.zeros(B)))))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shapes", "wanted"),
+    [
+        ("a b c, a", ((A, B, C), (A,)), (A, B, C)),
+        ("a, a b", ((A,), (A, B)), (A, B)),
+        ("a b, a c -> a b c 1", ((A, B), (A, C)), (A, B, C, 1)),
+        ("a b, a -> a 1 b", ((A, B), (A,)), (A, 1, B)),
+    ],
+)
+def test_the_widest_operand_and_axes_of_size_1(
+    pattern: str, shapes: tuple[tuple[int, ...], ...], wanted: tuple[int, ...]
+) -> None:
+    result = infer("divide", pattern, *shapes)
+    assert isinstance(result, Tensor)
+    assert [size.value for size in result.shape.sizes] == [*wanted]
+
+
+def test_the_pattern_tells_the_rank_of_what_is_not_known() -> None:
+    either = Union((lift(torch.zeros(A, B)), Const(None)))
+    found = infer_call("einx.where", (Const("a b, a b c, -> a b c"), either, UNKNOWN, Float(0.0)), {})
+    assert isinstance(found, Tensor)
+    assert found.shape.rank == 3
+    assert isinstance(infer("divide", "a b, b c", (A, B), (B, C)), Unknown)
+
+
+def test_one_array_twice_has_the_same_axes_under_both_letters() -> None:
+    array = Tensor(Shape((), Run("", object())))
+    for name in ("logical_and", "multiply"):
+        found = infer_call(f"einx.{name}", (Const("... i, ... j -> ... i j"), array, array), {})
+        assert isinstance(found, Tensor)
+        assert found.shape.tail[0].size == found.shape.tail[1].size

@@ -14,6 +14,8 @@ CALLED = """
 import torch
 
 def halved(x):
+    if x is None:
+        raise ValueError
     y = x.float()
     return y / 2
 
@@ -44,6 +46,13 @@ def ranks(source: str, text: str) -> list[int | None]:
 
 def test_a_call_that_tells_a_rank_is_followed_once() -> None:
     assert ranks(CALLED, "y / 2") == [None, None, 2], "on its own, for the first call, and for the first that tells"
+
+
+SHORT = CALLED.replace("    if x is None:\n        raise ValueError\n", "")
+
+
+def test_functions_of_a_few_lines_are_always_followed() -> None:
+    assert ranks(SHORT, "y / 2") == [None, None, 2, 3]
 
 
 ITEMS = """

@@ -56,7 +56,7 @@ APART |= {f"{library}.{name}" for library in ("numpy", "jax.numpy") for name in 
 PREFIXES_APART = ("jax.Array.at.",)
 RANDOM_STATES = ("numpy.random.Generator.", "numpy.random.RandomState.")
 # How many there are, the data decide.
-DATA_DEPENDENT = frozenset({"nonzero", "argwhere", "flatnonzero", "unique", "bincount"})
+DATA_DEPENDENT = frozenset({"nonzero", "argwhere", "flatnonzero", "unique", "bincount", "setdiff1d", "union1d"})
 # Of these never all is known: a number that the data decide, or a dtype.
 OPEN_ONLY = DATA_DEPENDENT | {"allclose", "array_equal", "iscomplexobj", "where", "choice"}
 
@@ -366,6 +366,22 @@ def lines(d: Drawing) -> Call:
     return tuple(d.array(d.sizes(1, 1)) for _ in range(d.rng.randint(1, 3))), optional(d, only=("indexing", "sparse"))
 
 
+def nested_blocks(d: Drawing) -> Call:
+    rows, columns = ([d.rng.randint(1, 3) for _ in range(d.rng.randint(1, 3))] for _ in range(2))
+    batch = d.sizes(0, 1)
+    return ([[d.array((*batch, n, m)) for m in columns] for n in rows],), {}
+
+
+def slopes(d: Drawing) -> Call:
+    shape = tuple(n + 1 for n in d.sizes(1, 3))
+    axis = {"axis": d.rng.randrange(len(shape))} if d.rng.random() < 0.5 else {}
+    return (d.array(shape, "float32"),), axis
+
+
+def two_sets(d: Drawing) -> Call:
+    return (d.array(d.sizes(0, 2), "int32"), d.array(d.sizes(0, 2), "int32")), {}
+
+
 def blocks(d: Drawing) -> Call:
     return tuple(d.array(d.sizes(0, 2)) for _ in range(d.rng.randint(1, 3))), {}
 
@@ -504,7 +520,7 @@ SCALARS = (
 HANGING: Mapping[str, Callable[[Drawing], Call]] = {
     **dict.fromkeys(["matmul", "dot"], matrices),
     **dict.fromkeys(["inner", "vecdot"], vectors),
-    **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm"], square),
+    **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm", "cho_factor"], square),
     **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh"], square),
     "tensorsolve": lambda d: ((np.eye(6).reshape(2, 3, 6), np.ones((2, 3))), {}),
     **dict.fromkeys(["svd", "svdvals", "qr", "pinv", "matrix_rank"], any_matrix),
@@ -531,7 +547,9 @@ HANGING: Mapping[str, Callable[[Drawing], Call]] = {
     "truncated_normal": truncated, "ball": ball, "numpy.where": chosen, "lax.squeeze": squeezed,
     "matrix_power": power, "lstsq": least_squares, "einsum": summation, "tensordot": tensordot, "cross": cross,
     "dot_general": dot_general, "take_along_axis": along_axis, "numpy.arange": ranges, "broadcast_shapes": shapes,
-    "broadcast_to": unary_stretch, "meshgrid": lines, "block_diag": blocks, "dot_product_attention": attention,
+    "broadcast_to": unary_stretch, "meshgrid": lines, "block_diag": blocks,
+    "block": nested_blocks, "gradient": slopes, "setdiff1d": two_sets, "union1d": two_sets,
+    "dot_product_attention": attention,
     "reshape": reshape, "Array.reshape": splat, "ndarray.reshape": splat, "moveaxis": moved,
     "ndarray.transpose": partial(splat, what=Drawing.permutation),
     "Array.transpose": partial(splat, what=Drawing.permutation),

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Kind, Operation
-from shapelint.interpreter import casting, expressions, fields
+from shapelint.interpreter import casting, expressions, fields, hypotheses
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import severed
 from shapelint.joins import join
@@ -153,10 +153,12 @@ def of_limits(frame: Frame, base: Layer, name: str, value: Tensor, node: cst.Att
 def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) -> Value:
     if name in base.attributes:
         value = base.attributes[name]
+        if frame.run.supposing and hypotheses.is_field_open(value):
+            value = fields.commented(frame, base, name, value)
         return casting.attribute(frame, base, name, value) if frame.run.dtypes else value
     if fields.is_field(base.cls, name):
-        value = base.attributes[name] = fields.typical_field(frame, base.cls, name, ("field", base))
-        return value
+        base.attributes[name] = fields.typical_field(frame, base.cls, name, ("field", base))
+        return of_instance(frame, base, name, node)
     found = base.cls.lookup(name)
     if found is not None:
         return unwrapped(frame, found, base, node)
@@ -166,7 +168,7 @@ def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) ->
     return frame.unknown(name, node, "attribute", base, size(name, scope))
 
 
-def unwrapped(frame: Frame, found: Value, base: Value, node: cst.Attribute) -> Value:
+def unwrapped(frame: Frame, found: Value, base: Value, node: cst.CSTNode) -> Value:
     """A class attribute as it looks from outside: properties are called, functions become methods."""
     match found:
         case Function(name=name):

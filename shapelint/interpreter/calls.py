@@ -311,6 +311,8 @@ def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: 
         found = instance.cls.lookup(name)
         if isinstance(found, Function):
             return call_function(frame, found, arguments.after(instance, None), node)
+        if isinstance(found, Method) and found.name in {"classmethod", "staticmethod"}:
+            return dispatch(frame, attributes.unwrapped(frame, found, instance, node.func), arguments, node)
     return opaque(frame, instance, arguments, node)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import libcst as cst
 
+from shapelint.comments import Claim, of_array
 from shapelint.dims import size
 from shapelint.events import Input
-from shapelint.interpreter import contracts
+from shapelint.interpreter import contracts, documents, hypotheses
 from shapelint.interpreter.frame import Frame
 from shapelint.provenance import originate
 from shapelint.scopes import Scope
-from shapelint.values import Class, Const, Function, Instance, Int, Tuple, Unknown, Value
+from shapelint.values import Class, Const, Function, Instance, Int, Tensor, Tuple, Union, Unknown, Value
 
 
 @lru_cache(maxsize=512)
@@ -34,6 +36,36 @@ def annotated(cls: Class) -> dict[str, tuple[Class, cst.Annotation]]:
         if isinstance(ancestor, Class) and ancestor.node is not None:
             found.update((name, (ancestor, annotation)) for name, annotation in own_fields(ancestor.node).items())
     return found
+
+
+@lru_cache(maxsize=512)
+def own_comments(node: cst.ClassDef) -> dict[str, Claim]:
+    """What comments state of the arrays that a class body annotates: `mask: np.ndarray  # [num_res, 3]`."""
+    found: dict[str, Claim] = {}
+    for line in node.body.body:
+        if isinstance(line, cst.SimpleStatementLine) and line.trailing_whitespace.comment is not None:
+            stated = of_array(line.trailing_whitespace.comment.value)
+            match line.body:
+                case (cst.AnnAssign(target=cst.Name(value=name)),) if stated is not None and stated.name in {"", name}:
+                    found[name] = stated
+    return found
+
+
+def commented(frame: Frame, base: Instance, name: str, value: Value) -> Value:
+    """An array of which no shape is known, with the one that the comment beside its field states."""
+    if isinstance(value, Tensor) and value.shape.run in frame.shapes:
+        return value
+    for ancestor in base.cls.ancestry():
+        if isinstance(ancestor, Class) and ancestor.node is not None and name in own_fields(ancestor.node):
+            stated = own_comments(ancestor.node).get(name)
+            if stated is None:
+                break
+            shape = documents.shape_of(stated.axes, lambda axis: size(axis, ("stated", base)), ("field", base, name))
+            hypotheses.note(frame)
+            if isinstance(value, Union):
+                return Union(tuple(replace(o, shape=shape) if isinstance(o, Tensor) else o for o in value.options))
+            return replace(value, shape=shape) if isinstance(value, Tensor) else value
+    return value
 
 
 def field_names(cls: Class) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -20,7 +21,7 @@ from shapelint.interpreter import (
     summaries,
 )
 from shapelint.interpreter.conditions import quietly
-from shapelint.interpreter.frame import ENTRY_CREDIT, MOST_DEPTH, Frame, Remembered
+from shapelint.interpreter.frame import CALL_COST, ENTRY_CREDIT, MOST_DEPTH, Frame, Remembered
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
@@ -50,6 +51,7 @@ from shapelint.values import (
 )
 
 NARROW = frozenset({"float16", "bfloat16", "uint8"})
+MOST_LINES = 4  # of a function that is always followed
 
 
 def parameters(node: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
@@ -92,7 +94,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     most = MOST_DEPTH * (4 if run.is_exact else 1)
     is_entry = is_start(frame, function)
     is_news = id(function.node) not in run.told and any(map(has_rank, arguments.values))
-    is_poor = run.credit <= 0 and not (is_entry or is_news or tells_bits(frame, function, arguments))
+    is_free = run.credit <= 0 and is_cheap(frame, function)
+    is_poor = run.credit <= 0 and not (is_entry or is_news or is_free or tells_bits(frame, function, arguments))
     blocked = id(function.node) in run.stack or len(run.stack) >= most or is_poor
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
@@ -111,7 +114,10 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
     result = evaluate_body(inner, function, at_call=not is_entry)
+    if is_free and type(function.node) is cst.FunctionDef:
+        run.credit += CALL_COST * len(function.node.body.body)  # back to what it was
     taught = learning.lesson(inner, arguments)
+    result = summaries.as_annotated(frame, function, arguments, node, result)
     result = hypotheses.given_back(frame, function, result, arguments, node)
     event = Call(function, arguments.args, tuple(arguments.kwargs.items()), result, frame.site(node), frame.regions)
     frame.tell(event)
@@ -138,6 +144,18 @@ def tells_bits(frame: Frame, function: Function, arguments: Arguments) -> bool:
         return False
     told[key] = frame.run.serial
     return True
+
+
+def is_cheap(frame: Frame, function: Function) -> bool:
+    """A few lines without loops or branches, called by what is not such a function itself: not worth a credit."""
+    is_called_by_one = frame.is_call and frame.function is not None and is_short(frame.function.node)
+    return not is_called_by_one and is_short(function.node)
+
+
+@lru_cache(maxsize=1024)
+def is_short(node: cst.FunctionDef | cst.Lambda) -> bool:
+    lines = node.body.body if isinstance(node, cst.FunctionDef) else ()
+    return len(lines) <= MOST_LINES and all(type(line) is cst.SimpleStatementLine for line in lines)
 
 
 def is_start(frame: Frame, function: Function) -> bool:

@@ -129,6 +129,11 @@ def is_open(value: Value) -> bool:
     return isinstance(value, Unknown)
 
 
+def is_field_open(value: Value) -> bool:
+    """Whether a field is an array of which no shape is known."""
+    return not isinstance(value, Unknown) and is_open(value)
+
+
 def may_be_array(frame: Frame, param: cst.Param, stated: Stated) -> bool:
     from shapelint.interpreter import contracts
 

@@ -111,7 +111,7 @@ def mapped(frame: Frame, function: Value, options: Dict, arguments: Arguments, n
     """`jax.vmap(f)(x)`: f of one item along the first axis, and all results along a first axis of the result."""
     axes = options.get("in_axes") or FIRST_AXIS
     each = axes.items if isinstance(axes, Tuple) else (axes,) * len(arguments.args)
-    if options.get("out_axes") is not None or arguments.kwargs or len(each) != len(arguments.args):
+    if options.get("out_axes") not in (None, FIRST_AXIS) or arguments.kwargs or len(each) != len(arguments.args):
         return None
     if any(axis not in (FIRST_AXIS, NONE) for axis in each):
         return None

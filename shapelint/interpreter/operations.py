@@ -146,7 +146,7 @@ def infer(
             return UNKNOWN, str(error), bound
         except Unknowable:
             return vague(frame, spelling, bound, node), None, bound
-    choices = [narrowed(spelling, value) for value in bound.values()]
+    choices = [narrowed(spelling, name, value) for name, value in bound.items()]
     working: list[tuple[Value, dict[str, Value]]] = []
     problems: list[str] = []
     tried = 0
@@ -203,9 +203,9 @@ def without_identity(value: Value) -> Value:
 COMPARABLE = frozenset({Tensor, Int, Float, Const, Library})
 
 
-def narrowed(spelling: Spelling, value: Value) -> tuple[Value, ...]:
-    """The options of an argument; None is no operand of arithmetic."""
-    if spelling.op.kind is Kind.ELEMENTWISE:
+def narrowed(spelling: Spelling, name: str, value: Value) -> tuple[Value, ...]:
+    """The options of an argument; None is no operand of arithmetic, and no array that is worked on."""
+    if spelling.op.kind is Kind.ELEMENTWISE or (name == "x" and spelling.op.kind is not Kind.CREATION):
         return tuple(option for option in options(value) if option != NONE) or (value,)
     return options(value)
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol, anonymous, substitute
-from shapelint.interpreter import contracts
+from shapelint.interpreter import contracts, hypotheses
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import leaves
+from shapelint.provenance import originate
 from shapelint.scopes import Scope
 from shapelint.unification import UNBOUND, Bindings, meets
 from shapelint.values import (
@@ -29,6 +30,7 @@ from shapelint.values import (
     Tensor,
     Tuple,
     Union,
+    Unknown,
     Value,
 )
 
@@ -56,12 +58,37 @@ def of_call(frame: Frame, function: Function, arguments: Arguments, node: cst.CS
     return annotated(frame, function, arguments, node) or UNKNOWN
 
 
+def as_annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode, result: Value) -> Value:
+    """What came of a call that was executed, with what the return annotation adds where nothing is known."""
+    if not any(isinstance(part, Unknown) for part in (result.items if isinstance(result, Tuple) else (result,))):
+        return result
+    stated = annotated(frame, function, arguments, node)
+    return result if stated is None else informed(result, stated)
+
+
+def informed(value: Value, stated: Value) -> Value:
+    match value, stated:
+        case Tuple(items=items), Tuple(items=others) if len(items) == len(others):
+            return replace(value, items=tuple(map(informed, items, others)))
+        case Unknown(), Tensor():
+            return contracts.informed(value, stated)
+        case Unknown(made_by=made_by), Tuple() | Many() | Float():
+            return originate(stated, made_by) if made_by is not None else stated
+        case Unknown(), Instance() | Union():
+            return stated
+    return value
+
+
 def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode) -> Value | None:
     """What the return annotation says, where the names of its axes mean what the arguments have there."""
     made = function.node
     if not isinstance(made, cst.FunctionDef) or made.returns is None or made.asynchronous is not None:
         return None
     module, filename = function.scope.file() or (frame.module, frame.filename)
+    if module is not frame.run.module:  # nobody held it against the body here
+        if not frame.run.supposing:
+            return None
+        hypotheses.note(frame)
     place = frame.place_of_call(node)
     inner = Frame(frame.run, Scope({}, function.scope), module, filename, place, function)
     value = contracts.declared(inner, contracts.hint_of(inner, made.returns), (place, "returned"), function.name)
@@ -70,7 +97,10 @@ def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.
     if not isinstance(value, Tensor | Tuple | Union | Int | Float | Many):
         return None
     bound = bindings(inner, function, arguments) if arguments.complete else UNBOUND
-    return resolved(contracts.in_terms_of(bound, value), {}, {})
+    own = {*symbols(value)}
+    known = contracts.in_terms_of(bound, value)
+    rest = {s: anonymous((place, s), s.name) for s in symbols(known) if s in own}  # it may be any other size by chance
+    return resolved(known, rest, {})
 
 
 def bindings(inner: Frame, function: Function, arguments: Arguments) -> Bindings:

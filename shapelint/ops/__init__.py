@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TypeAlias
 
 from shapelint.ops import (
+    assembled,
     attention,
     autograd,
     broadcasting,
@@ -66,7 +67,7 @@ TOPICS = (
     *(elementwise, operators, broadcasting),
     *(reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops, einx),
-    *(special, spectral, statistics, masked, factorisations, storage, fused, limits),
+    *(special, spectral, statistics, masked, assembled, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
     *(files, datasets, estimators, frames, images, opencv, vision, environments),
 )
@@ -75,7 +76,11 @@ TOPICS = (
 ALIASES: Mapping[str, str] = {"operator.matmul": "torch.matmul"}
 
 # Modules that hand on another one's functions.
-REEXPORTS: Mapping[str, str] = {"flax.linen.": "jax.nn.", "flax.nnx.": "jax.nn."}
+REEXPORTS: Mapping[str, str] = {
+    "flax.linen.": "jax.nn.",
+    "flax.nnx.": "jax.nn.",
+    **{f"quaxed.{module}.": f"jax.{module}." for module in ("numpy", "lax", "scipy")},
+}
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {
     "torch.Tensor.": ("torch.", "torch.nn.functional.", "torch.special.", "torch.linalg."),

@@ -41,7 +41,7 @@ NOT_MODELLED: Mapping[str, str] = {
         flax.linen.with_logical_partitioning flax.linen.with_logical_constraint flax.linen.module.merge_param
         jax.typeof torch.nn.init.calculate_gain""",
     "The data decide the shape, or a Python object does": """
-        numpy.block jax.numpy.block numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
+        numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
         numpy.matrix numpy.fill_diagonal numpy.subtract.outer torch.sparse_coo_tensor""",
     "Private, or no name of the library at all": """
         jax.lax.dot_general_p.bind torch.nn._pair torch.nn.__init__ torch.nn.from_pretrained

@@ -8,7 +8,7 @@ from functools import reduce
 from shapelint.dims import ONE
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.op import ShapeError, Unknowable, tensor
-from shapelint.ops.runs import ends, joined, with_rank
+from shapelint.ops.runs import ends, fresh, joined, with_rank
 from shapelint.shapes import never_equal
 from shapelint.values import Axis, Const, Shape, Tuple, Value
 
@@ -44,8 +44,12 @@ def contracted(text: str, terms: list[Term], result: Term, shapes: tuple[Shape, 
     scope = (text, object())
     axes: dict[str, Axis] = {}
     batches: list[Shape] = []
+    alike: dict[object, list[Axis | Shape]] = {}  # one array twice has the same axes under both letters
     for term, shape in zip(terms, shapes):
-        for letter, found in _assign(text, term, shape, scope):
+        named = list(_assign(text, term, shape, scope))
+        place = fresh(shape), *(name == ELLIPSIS for name in term)
+        parts = alike.setdefault(place, [part for _, part in named])
+        for (letter, _), found in zip(named, parts):
             if isinstance(found, Shape):
                 batches.append(found)
             else:
