@@ -38,6 +38,7 @@ from shapelint.leaves import leaves_lost
 from shapelint.optimized import lost, may_be_zeroed
 from shapelint.rule import Clue, Report
 from shapelint.stepping import hazards
+from shapelint.unzeroed import never_zeroed
 
 MESSAGES = {
     "not zeroed": (
@@ -86,6 +87,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for found in (*lost(events), *leaves_lost(events), *misdirected(events)):
         clues = (Clue("taken here", found.cause),) if found.cause is not None else ()
         yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
+    for act in never_zeroed(events) if not may_be_zeroed(events) else ():
+        yield Report(act.event, MESSAGES["not zeroed"].format(step=f"`{act.site.text}`"), (), act.site)
     for hazard in hazards(events):
         if hazard.kind in {"not zeroed", "left over"} and may_be_zeroed(events):
             continue

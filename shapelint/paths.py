@@ -109,7 +109,7 @@ def outline(events: Sequence[Event], act_of: Callable[[Event], Act | None]) -> O
                 if ended is not None and ended.entered is not None and ended.entered.function is function:
                     ended.call = event
                 else:
-                    nodes.append(Recall(event, function))
+                    nodes.append(act_of(event) or Recall(event, function))
             case Branch(way=None):
                 fork = stack.pop()[0]
                 assert isinstance(fork, Fork)

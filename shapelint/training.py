@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region, Written
+from shapelint.events import Call, Entered, Event, Input, Item, Joined, Operation, Region, Written
 from shapelint.index import events_of, once_per_file
 from shapelint.paths import Act
 from shapelint.provenance import ancestors
@@ -137,6 +137,7 @@ class Roles:
     scalers: set[Key] = field(default_factory=set)
     schedulers: set[Key] = field(default_factory=set)
     half: set[int] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)  # functions whose bodies are among the events
 
     def is_optimizer(self, value: Value) -> bool:
         return is_optimizer_object(value) or key(value) in self.optimizers
@@ -207,6 +208,7 @@ def _roles(events: Sequence[Event]) -> Iterator[Roles]:
                 if found.is_scaler(receiver):
                     found.optimizers.add(key(optimizer))
     found.half = set(_half(events))
+    found.seen = {id(event.function.node) for event in events_of(events, Entered)}
     yield found
 
 
@@ -308,17 +310,26 @@ def _of_method(event: Call, receiver: Value, name: str, roles: Roles) -> Act | N
             return Act("cleared", event, receiver)
         case _, (_, value, *_) if name in LOGS and gradient_behind(value) is not None:
             return Act("read", event, value)
-    if name in HARMLESS:
+    if name in HARMLESS or is_part(receiver, name):
         return None
     if roles.matters(receiver) or isinstance(receiver, Instance):
         return Act("unclear", event, receiver)
     return _unclear(event, roles)
 
 
+def is_part(receiver: Value, name: str) -> bool:
+    """Whether what looks like a method is a layer that __init__ gave to a module: nn.Module has few that train."""
+    if not isinstance(receiver, Instance) or receiver.cls.lookup(name) is not None:
+        return False
+    libraries = {base.name for base in receiver.cls.ancestry() if isinstance(base, Library)}
+    return libraries == {"torch.nn.Module"} and all(not isinstance(base, Unknown) for base in receiver.cls.ancestry())
+
+
 def _unclear(event: Call, roles: Roles) -> Act | None:
     """A call of something unknown that is given an optimizer or a scaler may do anything with it."""
     given = next((v for v in (*event.args, *(v for _, v in event.kwargs)) if roles.matters(v)), None)
-    return None if given is None or isinstance(event.callee, Function) else Act("unclear", event, given)
+    is_seen = isinstance(event.callee, Function) and id(event.callee.node) in roles.seen
+    return None if given is None or is_seen else Act("unclear", event, given)
 
 
 def _ways(value: Value) -> tuple[Value, ...]:

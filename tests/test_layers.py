@@ -43,7 +43,7 @@ ORDER = (
     {"reached", "traced"},
     {"onward", "retained", "bootstraps"},
     {"training"},
-    {"stepping", "exhausted"},
+    {"stepping", "exhausted", "unzeroed"},
     {"optimized"},
     {"leaves"},
     {"barren"},
@@ -66,7 +66,7 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions", "samples",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "rows", "training", "stepping", "exhausted", "optimized", "leaves", "bootstraps", "barren",
+    "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "optimized", "leaves", "bootstraps", "barren",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 

@@ -219,6 +219,8 @@ def of_dict(frame: Frame, base: Dict, index: Value, node: cst.Subscript) -> Valu
         found = base.get(key)
         if found is None:
             return UNKNOWN
+        if found is base.other and found is UNKNOWN:
+            return frame.unknown(str(key), node, "item", base)
         return single(base, found, key) if found is base.other else found
     values = [value for _, value in base.items] + ([base.other] if base.other is not None else [])
     return expressions.joined(values, frame.place(node))
