@@ -66,7 +66,8 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions", "samples",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "optimized", "leaves", "bootstraps", "barren",
+    "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "optimized", "leaves",
+    "bootstraps", "barren",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 
