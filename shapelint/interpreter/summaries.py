@@ -9,7 +9,7 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol, anonymous, substitute
-from shapelint.interpreter import contracts, hypotheses
+from shapelint.interpreter import contracts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import leaves
@@ -85,10 +85,6 @@ def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.
     if not isinstance(made, cst.FunctionDef) or made.returns is None or made.asynchronous is not None:
         return None
     module, filename = function.scope.file() or (frame.module, frame.filename)
-    if module is not frame.run.module:  # nobody held it against the body here
-        if not frame.run.supposing:
-            return None
-        hypotheses.note(frame)
     place = frame.place_of_call(node)
     inner = Frame(frame.run, Scope({}, function.scope), module, filename, place, function)
     value = contracts.declared(inner, contracts.hint_of(inner, made.returns), (place, "returned"), function.name)
@@ -97,6 +93,10 @@ def annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.
     if not isinstance(value, Tensor | Tuple | Union | Int | Float | Many):
         return None
     bound = bindings(inner, function, arguments) if arguments.complete else UNBOUND
+    if module is not frame.run.module and any(shape.axes or shape.run is None for shape in shapes(value)):
+        if not frame.run.supposing:  # nobody held it against the body here
+            return None
+        frame.run.supposed_in.add(function.scope)
     own = {*symbols(value)}
     known = contracts.in_terms_of(bound, value)
     rest = {s: anonymous((place, s), s.name) for s in symbols(known) if s in own}  # it may be any other size by chance
