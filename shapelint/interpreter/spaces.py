@@ -34,7 +34,9 @@ def _element(name: str, place: object) -> Tensor:
 def made(library: str) -> Builtin:
     def make(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
         known = operate(frame, f"{library}.make", arguments, node)
-        return known if isinstance(known, Layer) else Layer(f"{library}.Env", some(frame, node, SINGLE))
+        if known is None or isinstance(known, Unknown):
+            return Layer(f"{library}.Env", some(frame, node, SINGLE))
+        return known
 
     return make
 
