@@ -51,7 +51,7 @@ from shapelint.values import (
 )
 
 NARROW = frozenset({"float16", "bfloat16", "uint8"})
-MOST_LINES = 4  # of a function that is always followed
+MOST_LINES = 2  # of a function that is always followed
 
 
 def parameters(node: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
