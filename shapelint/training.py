@@ -328,8 +328,12 @@ def is_part(receiver: Value, name: str) -> bool:
 def _unclear(event: Call, roles: Roles) -> Act | None:
     """A call of something unknown that is given an optimizer or a scaler may do anything with it."""
     given = next((v for v in (*event.args, *(v for _, v in event.kwargs)) if roles.matters(v)), None)
-    is_seen = isinstance(event.callee, Function) and id(event.callee.node) in roles.seen
-    return None if given is None or is_seen else Act("unclear", event, given)
+    if given is None:
+        return None
+    if isinstance(event.callee, Function):  # `zero_grads(optimizer)` of another file, not `save(path, optimizer)`
+        is_seen = id(event.callee.node) in roles.seen
+        return None if is_seen or not all(map(roles.matters, event.args)) else Act("unclear", event, given)
+    return Act("unclear", event, given)
 
 
 def _ways(value: Value) -> tuple[Value, ...]:
