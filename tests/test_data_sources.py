@@ -25,6 +25,7 @@ STORIES = {
     "environments": ("gymnasium",),
     "named_tuples": (),
     "command_lines": (),
+    "slice_objects": (),
 }
 
 

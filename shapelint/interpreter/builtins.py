@@ -32,6 +32,7 @@ from shapelint.values import (
     Many,
     Method,
     Partial,
+    Slice,
     Tensor,
     Tuple,
     Unknown,
@@ -336,6 +337,12 @@ def is_scalar(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return UNKNOWN
 
 
+def sliced(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """slice(2, -2): as good as 2:-2 between the brackets."""
+    bounds = arguments.args if len(arguments.args) > 1 else (NONE, *arguments.args)
+    return Slice(*bounds, *(NONE,) * (3 - len(bounds))) if len(bounds) in {2, 3} else UNKNOWN
+
+
 TABLE: Mapping[str, Builtin] = {
     **numbers.TABLE,
     **draws.TABLE,
@@ -343,6 +350,7 @@ TABLE: Mapping[str, Builtin] = {
     **spaces.TABLE,
     "builtins.len": length,
     "builtins.range": ranged,
+    "builtins.slice": sliced,
     "builtins.zip": zipped,
     "builtins.enumerate": enumerated,
     "builtins.list": collected("list"),
