@@ -237,7 +237,9 @@ def rebuilt_parameters(events: Sequence[Event]) -> Iterator[Operation]:
 def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
     """`requires_grad` put on a computed value: on what is back-propagated, or inside of forward on a copy."""
     makers = ("requires_grad_", "variable", "tensor")
-    starts = {id(maker_of(loss)) for loss, _, is_certain in losses(events) if is_certain and places(events, makers)}
+    every = list(losses(events)) if places(events, makers) else []
+    starts = {id(maker_of(loss)) for loss, _, is_certain in every if is_certain}
+    whole = set(map(id, ends(flow_of(events), every))) if every else set()
     for step in steps_of(events, *makers):
         match step.event:
             case Operation(name="requires_grad_" | "variable" | "tensor") as event if _is_leaf(event):
@@ -245,8 +247,17 @@ def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
                 computed = isinstance(source, Operation | Call) and not is_fresh(source)
                 starts_there = id(event) in starts and (computed or isinstance(source, Joined))
                 in_forward = event.name == "tensor" and step.is_in_forward and computed and not is_cut(source)
-                if starts_there or in_forward:
+                if starts_there or in_forward or id(event) in whole:
                     yield event
+
+
+def ends(flow: Flow, losses: Sequence[tuple[Value, Event, bool]]) -> Iterator[Operation]:
+    """The copies of attached values, `torch.tensor(parts, requires_grad=True)`, that are all a loss hangs on."""
+    for loss, _, is_certain in losses:
+        live = flow.hold(loss).live if is_certain or is_scalar(flow, loss) else ()
+        for origin in live if len(live) == 1 else ():
+            if isinstance(origin, Operation) and origin.name == "tensor" and flow.any_of(origin.values).live:
+                yield origin
 
 
 def is_cut(event: Event | None) -> bool:

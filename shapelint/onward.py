@@ -10,6 +10,7 @@ from shapelint.events import Call, Entered, Event, Grown, Input, Kind, Operation
 from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
+from shapelint.reached import reached_by_losses
 from shapelint.regions import SWITCHES, is_without_gradients
 from shapelint.registration import WEIGHTED_LAYERS, Step, is_module, steps_of
 from shapelint.switched import handled, is_among, optimized, parts_of, switched_off
@@ -110,9 +111,14 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
                 lost = frozenset(origin for origin in lost if is_among(origin, optimized(events)))
             if not lost and is_drawn_to_go_on(events, cut.event):
                 lost = cut.lost
-            if lost and (isinstance(cut.event, Region) or (step.is_in_forward and any_layer(lost))):
+            if lost and (isinstance(cut.event, Region) or (any_layer(lost) and goes_on(events, cut, step))):
                 seen.add(id(cut.event.site.node))
                 yield Cut(cut.event, lost, cut.inside, cut.run), place
+
+
+def goes_on(events: Sequence[Event], cut: Cut, step: Step) -> bool:
+    """Whether what comes after a cut is the rest of the same network: in forward, or on the way to a loss."""
+    return step.is_in_forward or (cut.is_flat and id(step.event) in reached_by_losses(events)[0].events)
 
 
 def asked_for(events: Sequence[Event]) -> frozenset[int]:

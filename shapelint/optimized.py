@@ -10,7 +10,7 @@ from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
-from shapelint.registration import Step, is_module, learners, made_in_forward, steps
+from shapelint.registration import Step, is_module, is_parameter, learners, made_in_forward, steps
 from shapelint.switched import GIVING, handled, is_among, modules_of, optimized, parts_of, source_of
 from shapelint.uses import consumers
 from shapelint.values import Function, Instance, Layer, Library, Method, Unknown, Value, maker_of
@@ -288,6 +288,7 @@ def left_out(events: Sequence[Event]) -> Iterator[Lost]:
                 break
             if isinstance(step.event, Operation) and step.event.name == "backward":
                 found = next(_after(step.event, parts, known, order, trained.index), None)
+                found = found or next(_parameters_beside(events, step.event, trained, order), None)
                 if found is not None:
                     yield Lost("missing", trained.event, trained.event.site, f"`{found.site.text}`", found.site)
                     break
@@ -307,6 +308,24 @@ def _after(
             _maker(e.layer) in parts for e in behind if e.layer is not None
         ):
             yield made
+
+
+def _parameters_beside(
+    events: Sequence[Event], loss: Operation, trained: Trained, order: Mapping[int, int]
+) -> Iterator[Event]:
+    """Parameters of another object that a loss is computed with as well: the centers of a criterion."""
+    behind = [event for event in ancestors(loss, 1000) if isinstance(event, Operation)]
+    if not any(_maker(event.layer) in trained.makers for event in behind if event.layer is not None):
+        return
+    known = optimized(events) | handled(events) | trained.parts
+    stored = {id(maker_of(e.value)) for e in events_of(events, Stored) if is_module(e.owner) and e.owner not in known}
+    for event in behind:
+        for value in event.values if not is_without_gradients(event.regions) else ():
+            made = maker_of(value)
+            if made is None or made in known or id(made) not in stored or not is_parameter(value):
+                continue
+            if order[id(made)] < trained.index:
+                yield made
 
 
 @once_per_file

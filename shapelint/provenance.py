@@ -21,6 +21,8 @@ def originate(value: Value, event: Event) -> Value:
             return Unknown(value.dim, value.graph, event, value.dtype)
         case Many(item=Float() as number):  # tolist(): each of the numbers is taken out of the array
             return replace(value, item=replace(number, made_by=Item(event, 0)), made_by=event)
+        case Many(item=Many(item=Float() | Many()) as row):
+            return replace(value, item=originate(row, event), made_by=event)
         case Int() | Float() | Many() | Dict():
             return replace(value, made_by=event)
         case Tuple(items=items):

@@ -8,7 +8,7 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Entered, Input, Left, Region
+from shapelint.events import Call, Entered, Input, Joined, Left, Region
 from shapelint.interpreter import (
     again,
     attributes,
@@ -381,4 +381,6 @@ def returned(inner: Frame, function: Function) -> Value:
         if isinstance(other, Const) and other.value is None and isinstance(result, Many) and result.kind == "generator":
             continue
         result = join(result, other, (inner.key, "return"))
+    if isinstance(result, Tensor | Float | Unknown) and result.made_by is None and any(map(maker_of, values)):
+        return originate(result, Joined(tuple(values), inner.site(function.node)))
     return result if not isinstance(result, Union) or len(result.options) < 4 else UNKNOWN

@@ -9,7 +9,7 @@ from functools import reduce
 import libcst as cst
 
 from shapelint.dims import Dim, Truth, as_dim, derive
-from shapelint.events import Kind, Operation
+from shapelint.events import Joined, Kind, Operation
 from shapelint.interpreter import attributes, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
@@ -180,8 +180,10 @@ def calculated(operator: str, x: float | None, y: float | None) -> float | None:
 
 
 def is_taken(value: Value) -> bool:
-    """A Python number that was taken from a tensor."""
-    return isinstance(value, Float) and (value.graph.state is GraphState.NUMBER or isinstance(value.made_by, Operation))
+    """A Python number that was taken from a tensor, at least on one of the paths that meet in it."""
+    if not isinstance(value, Float):
+        return False
+    return value.graph.state is GraphState.NUMBER or isinstance(value.made_by, Operation | Joined)
 
 
 def noted(frame: Frame, node: cst.CSTNode, operator: str, result: Value, left: Value, right: Value) -> Value:
