@@ -5,10 +5,11 @@ Rules look back along it with `ancestors`, and forward by keeping what they saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import is_
 
-from shapelint.events import Event, Item
+from shapelint.events import Event, Item, Joined, Site
 from shapelint.values import Dict, Float, Int, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 
@@ -32,6 +33,23 @@ def originate(value: Value, event: Event) -> Value:
             return replace(value, made_by=event)
         case Union(options=options):
             return replace(value, options=tuple(originate(option, event) for option in options))
+    return value
+
+
+def meeting(value: Value, options: Sequence[Value], site: Site) -> Value:
+    """`value` as what `options` have in common where paths meet, if nothing else made it; lists and tuples by item."""
+    match value:
+        case Tensor(made_by=None) | Float(made_by=None) | Unknown(made_by=None):
+            if any(maker_of(option) is not None for option in options):
+                return originate(value, Joined(tuple(options), site))
+        case Many(item=Tensor(made_by=None) as item):
+            known = meeting(item, [option.item if type(option) is Many else option for option in options], site)
+            return value if known is item else replace(value, item=known)
+        case Tuple(items=items):
+            if all(type(option) is Tuple and len(option.items) == len(items) for option in options):
+                each = zip(*(option.items for option in options if type(option) is Tuple))
+                parts = tuple(meeting(item, several, site) for item, several in zip(items, each))
+                return value if all(map(is_, parts, items)) else replace(value, items=parts)
     return value
 
 

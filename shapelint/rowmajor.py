@@ -57,7 +57,9 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes) or _parted(pieces, sizes)
     if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
         return None
-    if may_be_one(found.moved.size, sizes) or is_left_out(found.before, pieces, sizes):
+    if may_be_one(found.moved.size, sizes) or is_rest(found.before.size, sizes):
+        return None
+    if is_left_out(found.before, pieces, sizes):
         return None
     return None if may_be_same(found, exact(product(sizes))) else found
 
@@ -66,6 +68,14 @@ def may_be_one(size: Dim, asked: Sequence[Dim]) -> bool:
     """A size of which nothing is known, and which is not asked for: there need not be several elements along it."""
     symbol = size.symbol
     if symbol is None or symbol.origin is not Origin.ANONYMOUS or symbol.derivation is not None:
+        return False
+    return not any(symbol in other.symbols() for other in asked)
+
+
+def is_rest(size: Dim, asked: Sequence[Dim]) -> bool:
+    """A quotient, for which `-1` stands, that is not asked for: it is 1 where all else that is asked for is there."""
+    symbol = size.symbol
+    if symbol is None or symbol.derivation is None or symbol.derivation.function != "//":
         return False
     return not any(symbol in other.symbols() for other in asked)
 

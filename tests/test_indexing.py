@@ -328,3 +328,16 @@ def test_jax_updates() -> None:
     assert result.shape == shape_of(*expected)
     with pytest.raises(ShapeError, match="does not fit"):
         infer_call("jax.Array.at.set", [lift(x), lift(0), lift(jnp.ones(4))])
+
+
+@pytest.mark.parametrize(("sizes", "works"), [(("b",), True), (("b", "c"), True), (("b", 2), False), ((2,), False)])
+def test_a_first_axis_that_may_be_one_can_be_stored(sizes: tuple[str | int, ...], works: bool) -> None:
+    """`table[i] = x` of (b,): where b is 1 torch leaves the axis out. No b makes (b, 2) one number."""
+    axes = [axis(size) if isinstance(size, str) else size for size in sizes]
+    table, value = (Tensor(shape_of(*s), "float32", "torch") for s in ((4,), axes))
+    try:
+        infer_call("operator.setitem", [table, Int(as_dim(0)), value])
+    except ShapeError:
+        assert not works
+    else:
+        assert works

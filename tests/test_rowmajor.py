@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelint.dims import Dim, anonymous, as_dim, axis, evaluate, product
+from shapelint.dims import Dim, anonymous, as_dim, axis, derive, evaluate, product
 from shapelint.ops.reshaping import merged, regrouped
 from shapelint.rowmajor import exact, scramble
 from shapelint.values import Axis, Run, Shape
@@ -149,3 +149,11 @@ def test_a_number_may_be_what_is_not_known() -> None:
     rows, columns, ten = Axis(anonymous(object())), Axis(anonymous(object())), Axis(as_dim(10))
     assert scramble(Shape((rows, columns, ten)), Shape((ten, ten))) is None
     assert scramble(Shape((rows, columns, ten)), Shape((ten, rows, columns))) is not None
+
+
+def test_a_remainder_may_be_one() -> None:
+    """`x.reshape(-1, n, c)` of a total that is not known, read as (c, h): all that is asked for may be in one of it."""
+    n, c, h = (anonymous(name, name) for name in "nch")
+    rest = derive("//", anonymous("total"), n * c)
+    assert scramble(Shape((Axis(rest), Axis(n), Axis(c), Axis(h))), Shape((Axis(c), Axis(h)))) is None
+    assert scramble(Shape((Axis(rest), Axis(c), Axis(h))), Shape((Axis(c), Axis(rest), Axis(h)))) is not None

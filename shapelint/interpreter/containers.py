@@ -6,27 +6,23 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.events import Joined, Stored
+from shapelint.events import Stored
 from shapelint.interpreter import attributes, expressions, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.joins import join
-from shapelint.provenance import originate
+from shapelint.provenance import meeting
 from shapelint.values import (
     NONE,
     UNKNOWN,
     Const,
     Dict,
-    Float,
     Instance,
     Int,
     Many,
     Method,
-    Tensor,
     Tuple,
-    Unknown,
     Value,
-    maker_of,
 )
 
 MOST_ITEMS = 16
@@ -143,11 +139,7 @@ def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNod
 
 def either(frame: Frame, known: Value, item: Value, node: cst.CSTNode) -> Value:
     """What the items of a list have in common once there is one more: each of them may be meant."""
-    value = join(known, item, frame.place(node))
-    is_open = isinstance(value, Tensor | Float | Unknown) and value.made_by is None
-    if is_open and (maker_of(known) is not None or maker_of(item) is not None):
-        return originate(value, Joined((known, item), frame.site(node)))
-    return value
+    return meeting(join(known, item, frame.place(node)), (known, item), frame.site(node))
 
 
 def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNode) -> Value:

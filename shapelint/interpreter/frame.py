@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol
-from shapelint.events import Call, Event, Input, Joined, Site
+from shapelint.events import Call, Event, Input, Site
 from shapelint.joins import resolve
 from shapelint.ops.autocast import Autocast
-from shapelint.provenance import originate
+from shapelint.provenance import meeting
 from shapelint.scopes import Path, Scope, meet
 from shapelint.tokens import now
-from shapelint.values import Class, Float, Function, Instance, Library, Many, Shape, Tensor, Unknown, Value, maker_of
+from shapelint.values import Class, Float, Function, Instance, Library, Many, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
@@ -175,15 +175,9 @@ class Frame:
         living = [path.names for path in paths if path.alive]
         if len(living) > 1:
             for name, value in met.names.items():
-                if isinstance(value, Tensor | Float | Unknown) and value.made_by is None:
-                    options = tuple(names[name] for names in living if name in names)
-                    if any(maker_of(option) is not None for option in options):
-                        met.names[name] = originate(value, Joined(options, self.site(node)))
-                elif type(value) is Many and isinstance(value.item, Tensor) and value.item.made_by is None:
-                    options = tuple(item_of(names[name]) for names in living if name in names)
-                    if any(maker_of(option) is not None for option in options):
-                        item = originate(value.item, Joined(options, self.site(node)))
-                        met.names[name] = replace(value, item=item)
+                if type(value) in TRACED and value is not living[0].get(name):
+                    options = [names[name] for names in living if name in names]
+                    met.names[name] = meeting(value, options, self.site(node))
         self.restore(met)
 
     @contextmanager
@@ -195,9 +189,7 @@ class Frame:
             self.regions = before
 
 
-def item_of(value: Value) -> Value:
-    """What the items of a list are like."""
-    return value.item if type(value) is Many else value
+TRACED = frozenset({Tensor, Float, Unknown, Many, Tuple})  # values that remember what made them, or their items
 
 
 def root_scope() -> Scope:

@@ -8,7 +8,7 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.dims import size
-from shapelint.events import Call, Entered, Input, Joined, Left, Region
+from shapelint.events import Call, Entered, Input, Left, Region
 from shapelint.interpreter import (
     again,
     attributes,
@@ -25,7 +25,7 @@ from shapelint.interpreter.frame import CALL_COST, ENTRY_CREDIT, MOST_DEPTH, Fra
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.stores import gives_nothing
 from shapelint.joins import join
-from shapelint.provenance import originate
+from shapelint.provenance import meeting, originate
 from shapelint.regions import SWITCHES
 from shapelint.scopes import Scope
 from shapelint.values import (
@@ -50,7 +50,7 @@ from shapelint.values import (
     maker_of,
 )
 
-NARROW = frozenset({"float16", "bfloat16", "uint8"})
+FEW_BITS = frozenset({"float16", "bfloat16", "uint8"})
 MOST_LINES = 2  # of a function that is always followed
 
 
@@ -140,14 +140,14 @@ def has_rank(value: Value) -> bool:
 def tells_bits(frame: Frame, function: Function, arguments: Arguments) -> bool:
     """Whether this is the first call of a function that gives it an array of few bits."""
     key, told = ("bits", id(function.node)), frame.run.told
-    if key in told or not any(isinstance(v, Tensor | Unknown) and v.dtype in NARROW for v in arguments.values):
+    if key in told or not any(isinstance(v, Tensor | Unknown) and v.dtype in FEW_BITS for v in arguments.values):
         return False
     told[key] = frame.run.serial
     return True
 
 
 def is_cheap(frame: Frame, function: Function) -> bool:
-    """A few lines without loops or branches, called by what is not such a function itself: not worth a credit."""
+    """A line or two without loops or branches, called by what is not such a function itself: not worth a credit."""
     is_called_by_one = frame.is_call and frame.function is not None and is_short(frame.function.node)
     return not is_called_by_one and is_short(function.node)
 
@@ -381,6 +381,6 @@ def returned(inner: Frame, function: Function) -> Value:
         if isinstance(other, Const) and other.value is None and isinstance(result, Many) and result.kind == "generator":
             continue
         result = join(result, other, (inner.key, "return"))
-    if isinstance(result, Tensor | Float | Unknown) and result.made_by is None and any(map(maker_of, values)):
-        return originate(result, Joined(tuple(values), inner.site(function.node)))
-    return result if not isinstance(result, Union) or len(result.options) < 4 else UNKNOWN
+    if isinstance(result, Union) and len(result.options) > 3:
+        return UNKNOWN
+    return meeting(result, values, inner.site(function.node)) if len(values) > 1 else result

@@ -308,8 +308,8 @@ def store(x: Tensor, where: Value, value: Value) -> None:
     while shape.head and shape.head[0].size == ONE and region.rank is not None and shape.least_rank > region.rank:
         shape = Shape(shape.head[1:], shape.run, shape.tail)
     if region.rank is not None and shape.least_rank > region.rank:
-        if shape.run is not None and not never_equal(shape.axes[0].size, ONE):
-            return  # of (1, n) * unknown the first axis may be 1, and is left out then
+        if not any(never_equal(axis.size, ONE) for axis in shape.axes[: shape.least_rank - region.rank]):
+            return  # they may be 1, and are left out then
         raise ShapeError(f"a value of {shape} does not fit into {region}")
     for pair in line_up(shape, region).pairs:
         if pair.left and pair.right and pair.left.size != ONE and never_equal(pair.left.size, pair.right.size):
