@@ -74,9 +74,29 @@ def meet(paths: list[Path], scope: object) -> Path:
             elif names[name] is not value:
                 a, b = loaded(names[name]), loaded(value)
                 names[name] = join(reopened(a, b, first), reopened(b, a, other), (scope, name))
-        facts = {s: dim for s, dim in facts.items() if other.facts.get(s) == dim}
-        shapes = {run: shape for run, shape in shapes.items() if other.shapes.get(run) == shape}
+        facts = dict(common_facts(facts, other.facts))
+        shapes = dict(common_shapes(shapes, other.shapes))
     return Path(names, facts, shapes)
+
+
+def common_facts(facts: dict[Symbol, Dim], others: dict[Symbol, Dim]) -> Iterator[tuple[Symbol, Dim]]:
+    """What two paths know of sizes: of n = 2*m and n = 8, as m is 4 on that path, the former."""
+    for symbol, dim in facts.items():
+        other = others.get(symbol)
+        if other is not None and (other == dim or substitute(dim, others) == other):
+            yield symbol, dim
+        elif other is not None and substitute(other, facts) == dim:
+            yield symbol, other
+
+
+def common_shapes(shapes: dict[Run, Shape], others: dict[Run, Shape]) -> Iterator[tuple[Run, Shape]]:
+    """What two paths know of runs of axes: of (n, ...) and (n,), as there is no more on that path, the former."""
+    for run, shape in shapes.items():
+        other = others.get(run)
+        if other is not None and (other == shape or filled(shape, others) == other):
+            yield run, shape
+        elif other is not None and filled(other, shapes) == shape:
+            yield run, other
 
 
 def reopened(value: Value, like: Value, path: Path) -> Value:

@@ -70,8 +70,8 @@ OPAQUE = object()
 State = dict[str, Any]
 
 
-def described(value: Any, depth: int = 3) -> Any:
-    """A real value without what may change later."""
+def described(value: Any, depth: int = 3, objects: int = 2) -> Any:
+    """A real value without what may change later; an object with those that it holds."""
     if library_of(value) is not None and hasattr(value, "shape") and not isinstance(value, type):
         try:
             return Array(tuple(int(n) for n in value.shape), dtype_name(value.dtype))
@@ -81,12 +81,13 @@ def described(value: Any, depth: int = 3) -> Any:
         case None | bool() | int() | float() | str():
             return value
         case tuple() | list() if depth and len(value) <= MOST_ITEMS:
-            return [described(item, depth - 1) for item in value]
+            return [described(item, depth - 1, 0) for item in value]
         case dict() if depth and len(value) <= MOST_ITEMS:
-            return {key: described(item, depth - 1) for key, item in value.items() if isinstance(key, str | int)}
-    if depth == 3 and hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
+            return {key: described(item, depth - 1, 0) for key, item in value.items() if isinstance(key, str | int)}
+    if objects and hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
         held = {**vars(value), **vars(value).get("_parameters", {}), **vars(value).get("_buffers", {})}
-        attributes = {name: described(item, 1) for name, item in held.items() if not name.startswith("__")}
+        own = {name: item for name, item in held.items() if not name.startswith("__")}
+        attributes = {name: described(item, objects - 1, objects - 1) for name, item in own.items()}
         return Thing(classes_of(value), attributes | parts_of(value))
     return OPAQUE
 
@@ -189,10 +190,10 @@ def visible(frame: Frame) -> Iterator[tuple[str, Value]]:
                 yield name, still(frame, value)
 
 
-def still(frame: Frame, value: Value) -> Value:
+def still(frame: Frame, value: Value, depth: int = 2) -> Value:
     """A value that later statements do not change."""
-    if isinstance(value, Instance):
-        return Instance(value.cls, {name: frame.known(v) for name, v in value.attributes.items()})
+    if isinstance(value, Instance) and depth:
+        return Instance(value.cls, {name: still(frame, v, depth - 1) for name, v in value.attributes.items()})
     return frame.known(value)
 
 

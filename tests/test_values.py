@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, axis, evaluate, size
 from shapelint.joins import MOST_OPTIONS, join, resolve, resolve_shape
+from shapelint.scopes import Path, meet
 from shapelint.values import (
     NONE,
     TRUE,
@@ -153,6 +154,18 @@ def test_facts_do_not_change_what_is_true(shape: Shape, facts: dict[Symbol, Dim]
     assert [evaluate(s, known) for s in shape.sizes] == [evaluate(s, sizes) for s in resolved.sizes]
     assert [a.maker for a in resolved.axes] == [a.maker for a in shape.axes]
     assert resolved.run == shape.run
+
+
+def test_where_paths_meet_the_vaguer_of_two_facts_stays() -> None:
+    rest = Run("rest", "f")
+    before = Path({}, {NS: 2 * M}, {RUN: Shape(shape_of(N).head, rest)})
+    after = Path({}, {NS: as_dim(8), MS: as_dim(4)}, {RUN: shape_of(N), rest: Shape()})
+    other = Path({}, {NS: as_dim(6)}, {RUN: shape_of(M)})
+    for paths in ([before, after], [after, before]):
+        met = meet(paths, None)
+        assert (met.facts, met.shapes) == (before.facts, before.shapes)
+    assert meet([before, other], None).facts == {}
+    assert meet([after, other], None).shapes == {}
 
 
 @quick

@@ -9,9 +9,10 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import Dim, anonymous, as_dim
+from shapelint.dims import Dim, as_dim
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.stores import statements
+from shapelint.ops.runs import rounds
 from shapelint.values import Many, Tuple, Value
 
 APPENDING = frozenset({"append", "appendleft", "insert"})
@@ -23,8 +24,8 @@ def filled(frame: Frame, loop: cst.For | cst.While, before: Mapping[str, Value],
         match before.get(name), frame.scope.names.get(name):
             case Tuple(items=items, kind=kind), Many(length=None) as after if after.kind == kind:
                 if names_in(loop.body)[name] == 1:  # nothing else in the loop has to do with it
-                    rounds = anonymous((frame.place(loop), ends)) if count is None or has_exits(loop) else count
-                    frame.scope.names[name] = replace(after, length=rounds + as_dim(len(items)))
+                    new = rounds((frame.place(loop), ends)) if count is None or has_exits(loop) else count
+                    frame.scope.names[name] = replace(after, length=new + as_dim(len(items)))
 
 
 @lru_cache(maxsize=256)

@@ -6,16 +6,18 @@ a number. Until then it may as well be a dict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import anonymous
+from shapelint.dims import anonymous, as_dim
 from shapelint.interpreter import attributes, learning
 from shapelint.interpreter.comprehensions import length
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments, operate
+from shapelint.interpreter.stores import statements
 from shapelint.ops import environments
 from shapelint.values import Int, Layer, Run, Shape, Tensor, Unknown, Value
 
@@ -53,10 +55,30 @@ def several(library: str) -> Builtin:
 
 
 def settled(frame: Frame, env: Layer) -> Layer:
-    """The environment with what its spaces are known to be by now."""
-    if not any(isinstance(space, Layer) and space.name == environments.SPACE for space in env.config.values()):
+    """The environment with what its spaces are known to be by now, and how many values its step gives."""
+    lengths = step_lengths(frame.module) if env.name.startswith("gym.") else frozenset()
+    is_open = any(isinstance(space, Layer) and space.name == environments.SPACE for space in env.config.values())
+    if not is_open and len(lengths) != 1:
         return env
-    return Layer(env.name, {name: _settled(frame, value) for name, value in env.config.items()})
+    config = {name: _settled(frame, value) for name, value in env.config.items()} if is_open else dict(env.config)
+    if len(lengths) == 1:
+        config["step"] = Int(as_dim(*lengths))
+    return Layer(env.name, config)
+
+
+@lru_cache(maxsize=64)
+def step_lengths(module: cst.Module) -> frozenset[int]:
+    """Into how many values a file unpacks what `env.step(action)` gives: four before gym 0.26, five since."""
+    return frozenset(count for statement in statements(module) for count in unpacked_steps(statement))
+
+
+def unpacked_steps(statement: cst.CSTNode) -> Iterator[int]:
+    match statement:
+        case cst.Assign(
+            targets=(cst.AssignTarget(target=cst.Tuple(elements=elements)),),
+            value=cst.Call(func=cst.Attribute(attr=cst.Name(value="step"))),
+        ) if len(elements) in environments.STEPS:
+            yield len(elements)
 
 
 def _settled(frame: Frame, space: Value) -> Value:

@@ -25,12 +25,14 @@ from shapelint.values import (
     Tuple,
     Union,
     Value,
+    number,
     shape_of,
 )
 
 LIBRARIES = ("gymnasium", "gym")
 DISCRETE, BOX = "gymnasium.spaces.Discrete", "gymnasium.spaces.Box"
 SPACE = "gymnasium.spaces.Space"  # of a kind that is not known
+STEPS = (4, 5)  # values that step gives: before gym 0.26 and since
 Space = int | tuple[int | None, ...]  # so many choices, or the sizes of an array
 # By name without version: observations and actions, in all versions; None where versions differ.
 ENVIRONMENTS: Mapping[str, tuple[Space, Space]] = {
@@ -136,13 +138,19 @@ def _number(env: Value) -> Axis:
     return Axis(count.dim) if isinstance(count, Int) else unknown_axis()
 
 
+def _of_generation(env: Value, before: Value, since: Value) -> Value:
+    """What gym gave before 0.26 or gives since: one of both, unless the program shows which."""
+    count = number(env.config.get("step")) if isinstance(env, Layer) else None
+    return Union((before, since)) if count not in STEPS else before if count == STEPS[0] else since
+
+
 def reset_all(receiver: Value, library: str) -> Result:
     """The first observations of all environments; a pair as for one."""
     observations = _all_observed(receiver, _number(receiver))
     pair = Tuple((observations, Dict((), UNKNOWN)))
     if library == "gymnasium":
         return pair
-    return Union((observations, pair)) if isinstance(observations, Tensor) else UNKNOWN
+    return _of_generation(receiver, observations, pair) if isinstance(observations, Tensor) else UNKNOWN
 
 
 def step_all(receiver: Value, library: str) -> Result:
@@ -152,14 +160,14 @@ def step_all(receiver: Value, library: str) -> Result:
     observations = _all_observed(receiver, number)
     five = Tuple((observations, reward, over, over, Dict((), UNKNOWN)))
     four = Tuple((observations, reward, over, Dict((), UNKNOWN)))
-    return five if library == "gymnasium" else Union((four, five))
+    return five if library == "gymnasium" else _of_generation(receiver, four, five)
 
 
 def reset(receiver: Value, library: str) -> Result:
     """The first observation; a pair with a dict in gymnasium, and in gym since 0.26."""
     observation = _observed(receiver, library)
     pair = Tuple((observation, Dict((), UNKNOWN)))
-    return pair if library == "gymnasium" else Union((observation, pair))
+    return pair if library == "gymnasium" else _of_generation(receiver, observation, pair)
 
 
 def step(receiver: Value, library: str) -> Result:
@@ -167,7 +175,7 @@ def step(receiver: Value, library: str) -> Result:
     observation, reward = _observed(receiver, library), Float(graph=CONSTANT)
     five = Tuple((observation, reward, EITHER, EITHER, Dict((), UNKNOWN)))
     four = Tuple((observation, reward, EITHER, Dict((), UNKNOWN)))
-    return five if library == "gymnasium" else Union((four, five))
+    return five if library == "gymnasium" else _of_generation(receiver, four, five)
 
 
 WRAPPERS = (

@@ -23,7 +23,7 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.reshaping import flatten
-from shapelint.ops.runs import hidden, unknown_size, with_rank
+from shapelint.ops.runs import hidden, rounds, unknown_size, with_rank
 from shapelint.shapes import never_equal
 from shapelint.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Unknown, Value
 
@@ -141,7 +141,7 @@ def stack(tensors: Value, dim: Value = NONE) -> Shape:
         case Many(item=Tensor(shape=shape)) if shape.sizes == (as_dim(0),):
             raise Unknowable("an empty tensor is what out= fills, and gets its shape from that")
         case Many(item=item, length=length):
-            one, count = tensor(item).shape, length if length is not None else anonymous(object())
+            one, count = tensor(item).shape, length if length is not None else rounds(object())
         case Tensor(shape=shape) if shape.run is None and shape.head:
             one, count = Shape(shape.head[1:]), shape.head[0].size
         case _:

@@ -8,7 +8,7 @@ from shapelint.dims import ONE, Dim, Origin, Truth, as_dim, compare
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, edited
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, integers, is_none, tensor
-from shapelint.ops.runs import ends, hidden, joined, with_rank
+from shapelint.ops.runs import ROUNDS, ends, hidden, joined, with_rank
 from shapelint.shapes import never_equal
 from shapelint.values import NONE, Axis, Int, Maker, Run, Shape, Tensor, Tuple, Value
 
@@ -38,7 +38,7 @@ def _squeeze_all(shape: Shape) -> Shape:
 
 def _may_be_one(size: Dim) -> bool:
     """Nothing tells that this size is a generic one."""
-    unknown = any(s.origin in {Origin.ANONYMOUS, Origin.DATA} for s in size.symbols())
+    unknown = any(s.origin in {Origin.ANONYMOUS, Origin.DATA} and s.name != ROUNDS for s in size.symbols())
     return unknown and compare(size, ONE) is not Truth.DIFFERENT
 
 

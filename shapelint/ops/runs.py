@@ -8,6 +8,8 @@ from shapelint.dims import Dim, anonymous, axis
 from shapelint.ops.op import ShapeError
 from shapelint.values import Axis, Run, Shape
 
+ROUNDS = "rounds?"
+
 
 def fresh(shape: Shape, *what: object) -> object:
     """A scope for what an operation on `shape` leaves open: the same for the same shape, if that is known to be one."""
@@ -23,6 +25,11 @@ def hidden(shape: Shape, *what: object, tail: tuple[Axis, ...] = ()) -> Shape:
 
 def unknown_size(shape: Shape, *what: object) -> Dim:
     return anonymous(fresh(shape, *what))
+
+
+def rounds(scope: object) -> Dim:
+    """How often a loop goes round, how many items a list has: unknown, but no more meant to be 1 than a named size."""
+    return anonymous(scope, ROUNDS)
 
 
 def with_rank(shape: Shape, rank: int, names: Sequence[str] = (), scope: object = None) -> Shape:
