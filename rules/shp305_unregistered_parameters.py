@@ -33,15 +33,14 @@ from shapelint.proposals import registering
 from shapelint.registration import (
     PLAIN,
     changed_parameter,
-    handed_out,
     hidden,
     identity,
     is_module,
+    kept,
     layer_calls,
     learners,
     made_in_forward,
     random_weights,
-    registered,
     settled,
     steps_of,
 )
@@ -50,19 +49,19 @@ from shapelint.values import GraphState, Tensor, Unknown, maker_of
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    known = registered(events) | handed_out(events)
-    elsewhere, by_hand = settled(events, known), set(choosers(events))
+    lost: list[tuple[Stored, Report]] = []
     for step in steps_of(events, Stored, "parameter"):
         match step.event:
             # What a caller hands in may be kept out on purpose: a teacher in a list.
-            case Stored() as stored if id(stored) in elsewhere or id(stored.owner.cls) in by_hand:
-                continue
             case Stored() as stored if is_module(stored.owner) and step.stack and step.stack[0].owner is stored.owner:
-                yield from _stored(stored, known)
+                lost += ((stored, report) for report in _stored(stored, events))
             case Operation(name="parameter", operands=(Tensor() as source, *_)) as made if step.is_in_forward:
-                yield from _rewrapped(made, source, known)
+                yield from _rewrapped(made, source, events)
+    if lost:
+        elsewhere, by_hand = settled(events, kept(events)), set(choosers(events))
+        yield from (r for s, r in lost if id(s) not in elsewhere and id(s.owner.cls) not in by_hand)
     for place, name in made_in_forward(events):
-        if id(place) not in known:
+        if id(place) not in kept(events):
             yield Report(
                 place,
                 f"{name} is made in forward: it has new random weights at every call, and none of them is trained. "
@@ -77,12 +76,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         )
 
 
-def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
+def _stored(stored: Stored, events: Sequence[Event]) -> Iterator[Report]:
     target = f"self.{stored.attribute}"
     found = list(hidden(stored.value) if stored.container is None else learners(stored.value))
     plain = "SimpleNamespace" if isinstance(stored.value, Unknown) else "list"
     container = stored.container or getattr(stored.value, "kind", plain)
-    if container in PLAIN and found and not any(identity(value) in known for value in found):
+    if container in PLAIN and found and not any(identity(value) in kept(events) for value in found):
         what = "Parameters" if all(isinstance(value, Tensor) for value in found) else "layers"
         yield Report(
             stored,
@@ -93,7 +92,7 @@ def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
         )
     elif stored.container is None and isinstance(stored.value, Tensor):
         made = changed_parameter(stored.value)
-        if made is not None and maker_of(stored.value) is not made and id(made) not in known:
+        if made is not None and maker_of(stored.value) is not made and id(made) not in kept(events):
             yield Report(
                 stored,
                 f"{target} is not a Parameter but a tensor computed from one, and the Parameter itself is lost: it is "
@@ -102,7 +101,7 @@ def _stored(stored: Stored, known: set[int]) -> Iterator[Report]:
             )
 
 
-def _rewrapped(made: Operation, source: Tensor, known: set[int]) -> Iterator[Report]:
+def _rewrapped(made: Operation, source: Tensor, events: Sequence[Event]) -> Iterator[Report]:
     layer = next(layer_calls(made), None) if source.graph.state is GraphState.GRAPH else None
     if layer is not None:
         yield Report(
@@ -111,7 +110,7 @@ def _rewrapped(made: Operation, source: Tensor, known: set[int]) -> Iterator[Rep
             "through it. Pass the tensor on as it is",
             (Clue("computed here", layer.site),),
         )
-    elif id(made) not in known and made.result.graph.state is GraphState.LEAF:  # type: ignore[union-attr]
+    elif id(made) not in kept(events) and made.result.graph.state is GraphState.LEAF:  # type: ignore[union-attr]
         yield Report(
             made,
             "This Parameter is made in forward: it is new at every call and no optimizer knows it. Make it in __init__",

@@ -102,6 +102,29 @@ LOOSE = Hold()
 
 
 @dataclass(slots=True)
+class Kept:
+    """Where values of one file are kept."""
+
+    stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)  # by class and attribute
+    methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
+    results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
+
+
+@once_per_file
+def _kept(events: Sequence[Event]) -> Iterator[Kept]:
+    kept = Kept()
+    for step in steps_of(events, Stored, Left):
+        match step.event:
+            case Stored(owner=owner, attribute=attribute, value=value):
+                kept.stores.setdefault((id(owner.cls), attribute), []).append(value)
+            case Left(function=Function(name=name, owner=owner) as function, result=result) if not step.stack:
+                kept.results[id(function)] = result
+                if isinstance(owner, Class):
+                    kept.methods.setdefault(name, {})[id(owner)] = result
+    yield kept
+
+
+@dataclass(slots=True)
 class Flow:
     """The data flow of one file; what is found of an event is kept."""
 
@@ -110,26 +133,17 @@ class Flow:
     keyed: bool = False  # whether the parts of such a parameter count apart: params["w"]
     doubts: Callable[[Call | Input], bool] | None = None  # what unknown callables give that may not be attached
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
-    stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)
-    methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
-    results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
     depth: int = 0
 
-    def __post_init__(self) -> None:
-        for step in steps_of(self.events, Stored, Left):
-            match step.event:
-                case Stored(owner=owner, attribute=attribute, value=value):
-                    self.stores.setdefault((id(owner.cls), attribute), []).append(value)
-                case Left(function=Function(name=name, owner=owner) as function, result=result) if not step.stack:
-                    self.results[id(function)] = result
-                    if isinstance(owner, Class):
-                        self.methods.setdefault(name, {})[id(owner)] = result
+    @property
+    def kept(self) -> Kept:
+        return _kept(self.events)[0]
 
     def of_namesake(self, callee: Value) -> Value | None:
         """What the only method of that name in the file returns, for a receiver of which nothing else is known."""
         match callee:
-            case Method(receiver=Unknown(), name=name) if len(self.methods.get(name, ())) == 1:
-                return next(iter(self.methods[name].values()))
+            case Method(receiver=Unknown(), name=name) if len(self.kept.methods.get(name, ())) == 1:
+                return next(iter(self.kept.methods[name].values()))
         return None
 
     def hold(self, value: Value | None) -> Hold:
@@ -167,7 +181,7 @@ class Flow:
         """What the methods of a class put into an attribute, or into the list that it is."""
         match event:
             case Input(kind="attribute", source=Instance() as owner, name=name):
-                values = self.stores.get((id(owner.cls), name), ())
+                values = self.kept.stores.get((id(owner.cls), name), ())
                 return [value for value in values if value != NONE and value != Tuple((), "list")]
         return ()
 
@@ -304,7 +318,7 @@ class Flow:
 
     def cut_within(self, call: Call) -> Operation | None:
         """Where a function that was not executed for this call takes what it gives from the graph."""
-        own = self.results.get(id(call.callee))
+        own = self.kept.results.get(id(call.callee))
         if own is None or any(maker_of(part) is not None for part in parts((call.result,))):
             return None
         makers = (maker_of(part) for part in parts((own,)))

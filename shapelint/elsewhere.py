@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from shapelint import source
@@ -13,10 +14,20 @@ from shapelint.rule import Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions
 
 Reported: TypeAlias = Iterable[tuple[Rule, Report]]
+Key: TypeAlias = tuple[str, int]  # of a report: the rule's code, the node's id
+
+
+def keys_of(reports: Reported, module: object) -> frozenset[Key]:
+    """What is reported in a module."""
+    return frozenset((rule.code, id(found.place.node)) for rule, found in reports if found.place.module is module)
 
 
 def calls_of(
-    reports: Reported, events: Sequence[Event], module: object, config: Config, alone: Callable[[Site], Reported]
+    reports: Reported,
+    events: Sequence[Event],
+    module: object,
+    config: Config,
+    alone: Callable[[Site], AbstractSet[Key]],
 ) -> dict[int, Site]:
     """The calls in `module` that bring about the reports on other files, by the report's id.
 
@@ -25,15 +36,12 @@ def calls_of(
     """
     places = {id(event): place for place, event in enumerate(events)}
     found: dict[int, Site] = {}
-    known: dict[str, set[tuple[str, int]]] = {}  # by file: codes and nodes
     for rule, report in reports:
         site = report.place
         call = call_around(events, places[id(report.event)], module) if id(report.event) in places else None
-        if call is None or rule not in config.rules(site.filename) or is_silenced(rule, report):
+        if call is None or rule not in config.rules(site.filename):
             continue
-        if site.filename not in known:
-            known[site.filename] = {(other.code, id(found.place.node)) for other, found in alone(site)}
-        if (rule.code, id(site.node)) not in known[site.filename]:
+        if (rule.code, id(site.node)) not in alone(site) and not is_silenced(rule, report):
             found[id(report)] = call.site
     return found
 

@@ -16,6 +16,7 @@ from shapelint.switched import handled, is_among, optimized, source_of
 from shapelint.values import NONE, TRUE, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of, options
 
 
+@once_per_file
 def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
     """Values that are losses, with the event that says so and whether gradients certainly start there.
 

@@ -98,11 +98,18 @@ def _lint_module(module: libcst.Module, text: str, filename: str, config: Config
         if rule.at_calls or report.place.module is module
     ]
     settled = list(_settle(reports, events))
+    known = {} if project is None else project.reported
+    known[os.path.abspath(filename)] = module, elsewhere.keys_of(reports, module)
 
-    def alone(site: Site) -> list[tuple[Rule, Report]]:
-        if project is None or not project.reaches_tensors(site.filename, site.module.code):
-            return []  # it is not even parsed
-        return _reports(interpret(site.module, site.filename, project), site.filename, config, failures)
+    def alone(site: Site) -> frozenset[elsewhere.Key]:
+        key = os.path.abspath(site.filename)
+        if key not in known or known[key][0] is not site.module:
+            found: Sequence[tuple[Rule, Report]] = ()
+            if project is not None and project.reaches_tensors(site.filename, site.module.code):
+                there = interpret(site.module, site.filename, project)
+                found = _reports(there, site.filename, config, failures)
+            known[key] = site.module, elsewhere.keys_of(found, site.module)
+        return known[key][1]
 
     foreign = [pair for pair in settled if pair[1].place.module is not module]
     calls = elsewhere.calls_of(foreign, events, module, config, alone) if foreign else {}

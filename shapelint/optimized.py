@@ -55,11 +55,10 @@ def zeroing(events: Sequence[Event]) -> Iterator[Call]:
     """Calls of something unknown that is given an optimizer's model or parameters, and gives nothing back."""
     trained = {source_of(module) for optimizer in built(events) for module in optimizer.modules}
     for call in events_of(events, Call):
-        if is_foreign(call.callee) and isinstance(call.result, Unknown) and len(call.args) == 1:
+        if len(call.args) == 1 and not call.kwargs and isinstance(call.result, Unknown) and is_foreign(call.callee):
             given = (*call.args, *modules_of(call.args[0])[0])
-            is_used = call.kwargs or consumers(events, Unknown(made_by=call))
             is_trained = any(isinstance(v, Unknown) and source_of(v) in trained for v in given)
-            if not is_used and (is_trained or (not trained and len(given) > 1)):
+            if (is_trained or (not trained and len(given) > 1)) and not consumers(events, Unknown(made_by=call)):
                 yield call
 
 

@@ -35,6 +35,8 @@ class Project:
     def __init__(self, roots: Iterable[str] = ()) -> None:
         self.roots = tuple(package_root(os.path.abspath(root)) for root in roots)
         self.scopes: dict[str, object] = {}  # the interpreter's: names of the modules that were executed for an import
+        # By file: its tree, and what is reported of it without others that call it (rules' codes and ids of nodes).
+        self.reported: dict[str, tuple[object, frozenset[tuple[str, int]]]] = {}
         self._trees: OrderedDict[str, tuple[libcst.Module, int]] = OrderedDict()
         self._characters = 0  # of the texts of these trees
         self._facts: dict[str, tuple[bool, tuple[str, ...]]] = {}  # of a file: names tensors, imports these files
@@ -121,7 +123,8 @@ class Project:
             self._trees[key] = source.parse(text), len(text)
             self._characters += len(text)
             while len(self._trees) > 1 and self._characters > MOST_CHARACTERS:
-                _, (_, size) = self._trees.popitem(last=False)
+                _, (tree, size) = self._trees.popitem(last=False)
+                self.reported = {name: known for name, known in self.reported.items() if known[0] is not tree}
                 self._characters -= size
         self._trees.move_to_end(key)
         return self._trees[key][0]

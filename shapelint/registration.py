@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Returned, Stored
-from shapelint.index import events_of, once_per_file, places
+from shapelint.index import events_of, once_per_file, places, places_of
 from shapelint.provenance import ancestors
 from shapelint.values import (
     Class,
@@ -140,6 +140,16 @@ def identity(value: Value) -> int:
     return id(value if maker is None else maker)
 
 
+def kept(events: Sequence[Event]) -> frozenset[int]:
+    """Identities of all that modules register anywhere in the file, or that their methods hand out."""
+    return _kept(events)[0]
+
+
+@once_per_file
+def _kept(events: Sequence[Event]) -> Iterator[frozenset[int]]:
+    yield frozenset(registered(events) | handed_out(events))
+
+
 def registered(events: Sequence[Event]) -> set[int]:
     """Identities of all that is, anywhere in the file, made an attribute of its own or part of a ModuleList."""
     entering = (events[place] for place in places(events, (Stored, Call)))
@@ -251,15 +261,22 @@ def random_weights(events: Sequence[Event]) -> Iterator[tuple[Stored, Operation]
 
 def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
     """Layers with weights, and modules that hold some, that a forward constructs; with what they are called."""
-    made: dict[int, Instance] = {}
-    for step in steps_of(events, Entered, Call, Kind.LAYER, Kind.ELEMENTWISE):
-        match step.event:
-            case Entered(owner=Instance() as owner):
-                made[id(owner.cls)] = owner
-            case Operation(result=Layer(name=name), layer=None) if step.is_in_forward and name in WEIGHTED_LAYERS:
-                yield step.event, f"nn.{name.rpartition('.')[2]}"
-            case Call(callee=Class() as cls) as call if step.is_in_forward and has_weights(made.get(id(cls)), call):
-                yield call, cls.name
+    around = stacks(events)
+    for place in places(events, (Call, Kind.LAYER, Kind.ELEMENTWISE)):
+        match events[place]:
+            case Operation(result=Layer(name=name), layer=None) as made if name in WEIGHTED_LAYERS:
+                if Step(made, around[place]).is_in_forward:
+                    yield made, f"nn.{name.rpartition('.')[2]}"
+            case Call(callee=Class() as cls) as call if Step(call, around[place]).is_in_forward:
+                if has_weights(last_made(events, cls, place), call):
+                    yield call, cls.name
+
+
+def last_made(events: Sequence[Event], cls: Class, before: int) -> Instance | None:
+    """The object of a class whose method was entered last."""
+    entered = (events[place] for place in reversed(places_of(events, Entered)) if place < before)
+    owners = (event.owner for event in entered if isinstance(event, Entered))
+    return next((owner for owner in owners if isinstance(owner, Instance) and owner.cls is cls), None)
 
 
 def has_weights(made: Instance | None, call: Call) -> bool:

@@ -49,7 +49,14 @@ class Round:
     everything: tuple[Event, ...]  # also inside of loops and functions
     all_rounds: tuple[Event, ...]  # of the rounds before, too
     is_comprehension: bool = False
-    is_joined: bool = False  # a comprehension whose elements become one array
+    after: tuple[Event, ...] = ()  # what is done with all that a comprehension gave
+
+    @property
+    def is_joined(self) -> bool:
+        """`torch.stack([model(x) for x in xs])`: all elements have one shape."""
+        return any(
+            isinstance(e, Operation) and e.name in JOINING and self.loop.site.text in e.site.text for e in self.after
+        )
 
 
 def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
@@ -63,15 +70,10 @@ def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
             if event.round is None:
                 inside, whole = tuple(events[start + 1 : place]), tuple(events[first + 1 : place])
                 is_element = isinstance(events[place], Comprehension)
-                is_joined = is_element and _is_joined(loop, events[place + 1 : place + 2])
-                yield Round(loop, tuple(_own(inside)), inside, whole, is_element, is_joined)
+                after = tuple(events[place + 1 : place + 2]) if is_element else ()
+                yield Round(loop, tuple(_own(inside)), inside, whole, is_element, after)
         if event.round is not None:
             begun.append((event, place, first))
-
-
-def _is_joined(loop: Loop, after: Sequence[Event]) -> bool:
-    """`torch.stack([model(x) for x in xs])`: all elements have one shape."""
-    return any(isinstance(e, Operation) and e.name in JOINING and loop.site.text in e.site.text for e in after)
 
 
 def _as_loop(event: Event) -> Loop:

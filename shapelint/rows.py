@@ -110,6 +110,8 @@ def _is_operator(event: Operation | Call) -> bool:
 def row_of(found: Round, call: Operation | Call) -> Row | None:
     """The row that a call works on: one of a tensor, or an item that is made or treated as a batch of one."""
     rows = [row for value in _inputs(call) if (row := _row(found, value, call)) is not None]
+    if not rows:
+        return None
     if isinstance(call, Operation) and call.kind is Kind.CONTRACTION:
         if _is_made_anew(found, call) or (len(rows) == 1 and _varies(found, call)):
             return None

@@ -276,19 +276,19 @@ class Class:
     attributes: dict[str, Value]
     node: Any = None
     scope: Any = None
+    _ancestry: tuple[Value, ...] = ()  # once it was asked for: the bases stay as they are
 
-    def ancestry(self) -> Iterator[Value]:
+    def ancestry(self) -> tuple[Value, ...]:
         """This class, then its bases depth first; library bases appear as they are, cycles are cut."""
-        seen: set[int] = set()
-        stack: list[Value] = [self]
-        while stack:
-            current = stack.pop(0)
-            if id(current) in seen:
-                continue
-            seen.add(id(current))
-            yield current
-            if isinstance(current, Class):
-                stack[:0] = current.bases
+        if not self._ancestry:
+            found: dict[int, Value] = {}
+            stack: list[Value] = [self]
+            while stack:
+                if id(current := stack.pop(0)) not in found:
+                    found[id(current)] = current
+                    stack[:0] = current.bases if isinstance(current, Class) else ()
+            self._ancestry = tuple(found.values())
+        return self._ancestry
 
     def lookup(self, name: str) -> Value | None:
         for ancestor in self.ancestry():

@@ -51,6 +51,7 @@ class Project(Protocol):
     """The other files that are linted together with this one."""
 
     scopes: dict[str, Any]  # of the modules that were executed for an import, by file name
+    reported: dict[str, tuple[object, frozenset[tuple[str, int]]]]  # the linter's, by file name
 
     def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, cst.Module] | None:
         """File name and tree of a project's module, or None where it is not one of the project's files."""
