@@ -341,3 +341,22 @@ def test_a_first_axis_that_may_be_one_can_be_stored(sizes: tuple[str | int, ...]
         assert not works
     else:
         assert works
+
+
+@pytest.mark.parametrize("rank", [3, 4])
+def test_an_index_of_more_axes_than_the_array_has_is_no_mask(rank: int) -> None:
+    where = torch.zeros([2, 5, 3, 4][:rank], dtype=torch.long)
+    shape = torch.zeros(6, 7)[where].shape
+    result = infer_call("operator.getitem", [Tensor(shape_of(6, 7)), Tensor(shape_of(*where.shape))])
+    assert result == Tensor(shape_of(*shape))
+    assert infer_call("operator.getitem", [Tensor(shape_of(6, 7)), Tensor(shape_of(6, 7))]) == UNKNOWN, "it may be one"
+
+
+def test_a_list_of_whole_numbers_that_arrays_hold_picks_as_one_of_integers() -> None:
+    held = [np.int64(2), np.int64(0)]
+    assert np.zeros((3, 4))[held].shape == (2, 4)
+    result = infer_call("operator.getitem", [lift(np.zeros((3, 4))), Tuple((Tensor(Shape(), "int64"),) * 2, "list")])
+    assert isinstance(result, Tensor)
+    assert result.shape == shape_of(2, 4)
+    flags = [Tensor(Shape(), "bool")] * 3
+    assert infer_call("operator.getitem", [lift(np.zeros((3, 4))), Tuple(tuple(flags), "list")]) == UNKNOWN

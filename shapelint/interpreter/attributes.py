@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import libcst as cst
@@ -41,20 +42,13 @@ from shapelint.values import (
 )
 
 CONSTANTS: Mapping[str, Value] = {
-    "numpy.newaxis": NONE,
-    "jax.numpy.newaxis": NONE,
-    "numpy.pi": Float(3.141592653589793),
-    "math.pi": Float(3.141592653589793),
-    "torch.pi": Float(3.141592653589793),
-    "jax.numpy.pi": Float(3.141592653589793),
-    "math.e": Float(2.718281828459045),
-    "numpy.e": Float(2.718281828459045),
-    "numpy.inf": Float(float("inf")),
-    "math.inf": Float(float("inf")),
-    "torch.inf": Float(float("inf")),
-    **{f"{module}.nan": Float() for module in ("numpy", "jax.numpy", "torch", "math")},
-    "jax.numpy.inf": Float(float("inf")),
-    "jax.numpy.e": Float(2.718281828459045),
+    **{f"{module}.newaxis": NONE for module in ("numpy", "jax.numpy", "quaxed.numpy")},
+    **{
+        f"{module}.{name}": Float(value)
+        for module in ("math", "numpy", "torch", "jax.numpy", "quaxed.numpy")
+        for name, value in {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": None}.items()
+    },
+    "math.tau": Float(math.tau),
 }
 
 # Attributes that are operations: rules see them as events.

@@ -77,7 +77,8 @@ class Run:
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
-    summaries: dict[int, Value] = field(default_factory=dict)  # what functions came to on their own, by their node
+    summaries: dict[int, Any] = field(default_factory=dict)  # what functions came to on their own, by their node
+    evaluated: dict[int, list[Any]] = field(default_factory=dict)  # signatures in `memo`, by function
     called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when
     told: dict[object, int] = field(default_factory=dict)  # those that a call gave an array of known rank, and when
     transparent: set[int] = field(default_factory=set)  # decorators that gave back what they got, by their node

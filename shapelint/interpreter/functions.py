@@ -73,7 +73,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     places = states.changeable(arguments, (function.scope.file() or (frame.module,))[0])
     before = states.state(places)
     regions = (frame.regions, frame.autocast, run.supposing)
-    signature: tuple[object, ...] = (id(function), arguments.args, keywords, regions, before)
+    signature: summaries.Signature = (id(function), arguments.args, keywords, regions, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     remembered = None if run.is_exact else run.memo.get(signature)
     if remembered is not None:
@@ -100,7 +100,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     if blocked or (id(function.node) in run.called and only_checks(function, arguments)) or not arguments.complete:
         forget(frame, function, arguments, passed(function, arguments).keys())
         states.lose(frame, places, node)
-        known = summaries.of_call(frame, function, arguments, node)
+        known = summaries.of_call(frame, function, arguments, node, signature)
         return hypotheses.given_back(frame, function, opaque(frame, function, arguments, node, known), arguments, node)
     run.called.setdefault(id(function.node), run.serial)
     if is_news:
@@ -130,6 +130,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     states.leave(frame, places, before, after, node)
     learning.adopt(frame, taught)
     run.memo[signature] = Remembered(result, makers, changed, after, taught, run.serial)
+    summaries.note(run, function, signature, result)
     return result
 
 
@@ -261,8 +262,9 @@ def evaluate_alone(frame: Frame, function: Function, owner: Value | None, *given
     inner.scope.names.update(zip(names, given))
     if inner.run.supposing:
         hypotheses.suppose(inner, function)
+    entry = dict(inner.scope.names)
     result = evaluate_body(inner, function)
-    summaries.remember(inner, function, result)
+    summaries.remember(inner, function, result, {name: inner.known(value) for name, value in entry.items()})
     return result
 
 

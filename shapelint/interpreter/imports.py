@@ -7,6 +7,7 @@ from functools import partial
 
 import libcst as cst
 
+from shapelint.interpreter.attributes import CONSTANTS
 from shapelint.interpreter.frame import Frame, Run, root_scope
 from shapelint.scopes import Scope, named
 from shapelint.values import UNKNOWN, Deferred, Library, Namespace, Value
@@ -66,7 +67,7 @@ def member(frame: Frame, dotted: str, level: int, name: str) -> Value:
     submodule = module(frame, inner, level) if level or found is not None else None
     if submodule is not None:
         return submodule
-    return UNKNOWN if level or found is not None else Library(inner)
+    return UNKNOWN if level or found is not None else CONSTANTS.get(inner) or Library(inner)
 
 
 def dotted_name(node: cst.BaseExpression) -> str:

@@ -1,19 +1,24 @@
-"""What is known of the result of a call whose body is not executed for it: by its annotation, or by what the function
-came to when it was evaluated on its own."""
+"""What is known of the result of a call whose body is not executed for it: by its annotation, by what the function
+came to when it was evaluated on its own, or for another call whose arguments were alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 import libcst as cst
 
 from shapelint.dims import Dim, Symbol, anonymous, substitute
 from shapelint.interpreter import contracts
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.frame import Run as Analysis
 from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.patterns import Matching, are_alike, is_alike
 from shapelint.joins import leaves
+from shapelint.ops.runs import joined
 from shapelint.provenance import originate
+from shapelint.record import record
 from shapelint.scopes import Scope
 from shapelint.unification import UNBOUND, Bindings, meets
 from shapelint.values import (
@@ -34,15 +39,29 @@ from shapelint.values import (
     Value,
 )
 
+Keywords: TypeAlias = tuple[tuple[str, Value], ...]
+# Of a call: the function, its arguments, its keywords by name, the regions around it, and the state of objects.
+Signature: TypeAlias = "tuple[int, tuple[Value, ...], Keywords, object, object]"
 PLAIN = frozenset({cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation, cst.Tuple})
 
 
-def remember(frame: Frame, function: Function, result: Value) -> None:
+MOST_ALIKE = 4  # evaluations for calls of a function that are kept
+
+
+@record()
+class Summary:
+    """What a function came to on its own, and what its parameters were."""
+
+    result: Value
+    given: Mapping[str, Value]
+
+
+def remember(frame: Frame, function: Function, result: Value, given: Mapping[str, Value]) -> None:
     """Keep what a function came to on its own, unless that hangs on what was supposed, or on what a default does."""
     params = function.node.params
     defaults = [p.default for p in (*params.posonly_params, *params.params, *params.kwonly_params) if p.default]
     if frame.scope not in frame.run.supposed_in and all(map(is_plain, defaults)):
-        frame.run.summaries[id(function.node)] = result
+        frame.run.summaries[id(function.node)] = Summary(result, given)
 
 
 def is_plain(default: cst.BaseExpression) -> bool:
@@ -50,12 +69,53 @@ def is_plain(default: cst.BaseExpression) -> bool:
     return type(default) in PLAIN or (isinstance(default, cst.Name) and default.value in {"None", "True", "False"})
 
 
-def of_call(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode) -> Value:
+def of_call(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode, signature: Signature) -> Value:
     """The result of a call as far as it does not hang on values that are not known."""
-    known = frame.run.summaries.get(id(function.node), UNKNOWN)
-    if known != UNKNOWN:
-        return renamed(known, frame.place_of_call(node))
-    return annotated(frame, function, arguments, node) or UNKNOWN
+    place = frame.place_of_call(node)
+    alike = as_before(frame, function, signature, place) if arguments.complete else UNKNOWN
+    if all(shape.run is None for shape in shapes(alike)) and alike != UNKNOWN:
+        return alike
+    summary = frame.run.summaries.get(id(function.node))
+    if summary is not None and summary.result != UNKNOWN:
+        found = matching(function, summary, arguments) if arguments.complete else Matching()
+        return renamed(summary.result, place, found)
+    return annotated(frame, function, arguments, node) or alike
+
+
+def as_before(frame: Frame, function: Function, signature: Signature, place: object) -> Value:
+    """What came of another call with arguments that differ in their sizes alone; Unknown where there was none."""
+    run = frame.run
+    for other in run.evaluated.get(id(function), ()):
+        if other not in run.memo or other[3:] != signature[3:] or len(other[1]) != len(signature[1]):
+            continue
+        found, (names, known), (asked, given) = Matching(), _split(other[2]), _split(signature[2])
+        if names == asked and are_alike((*other[1], *known), (*signature[1], *given), found):
+            return renamed(run.memo[other].result, place, found)
+    return UNKNOWN
+
+
+def note(run: Analysis, function: Function, signature: Signature, result: Value) -> None:
+    """Keep an evaluation for a call whose result says something of arrays."""
+    if isinstance(result, Tensor | Tuple | Many):
+        others = run.evaluated.setdefault(id(function), [])
+        if len(others) < MOST_ALIKE:
+            others.append(signature)
+
+
+def _split(keywords: Keywords) -> tuple[tuple[str, ...], tuple[Value, ...]]:
+    return tuple(name for name, _ in keywords), tuple(value for _, value in keywords)
+
+
+def matching(function: Function, summary: Summary, arguments: Arguments) -> Matching:
+    """What stands in a call for the parameters of the evaluation on its own, where it is certainly the same."""
+    found = Matching()
+    params = (*function.node.params.posonly_params, *function.node.params.params)
+    for name, value in (*zip((p.name.value for p in params), arguments.args), *arguments.kwargs.items()):
+        trial = found.copy()
+        if name in summary.given and is_alike(summary.given[name], value, trial):
+            found = trial
+    found.has_dtypes = True  # what was known of them was known for all calls
+    return found
 
 
 def as_annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode, result: Value) -> Value:
@@ -114,24 +174,25 @@ def bindings(inner: Frame, function: Function, arguments: Arguments) -> Bindings
     return found
 
 
-def renamed(value: Value, place: object) -> Value:
-    """`value` in sizes and runs of its own: what was unknown in one evaluation is unknown anew in each call."""
-    facts = {s: anonymous((place, s), s.name) for s in symbols(value)}
-    return resolved(value, facts, {run: Run(run.name, (place, run)) for run in runs(value)})
+def renamed(value: Value, place: object, found: Matching) -> Value:
+    """`value` in the sizes of another call; what was unknown in one evaluation is unknown anew in each call."""
+    facts = {s: found.sizes[s] if s in found.sizes else anonymous((place, s), s.name) for s in symbols(value)}
+    others = {run: Shape((), Run(run.name, (place, run))) for run in runs(value)}
+    return resolved(value, facts, {**others, **found.runs}, found.has_dtypes)
 
 
-def resolved(value: Value, facts: dict[Symbol, Dim], names: dict[Run, Run]) -> Value:
+def resolved(value: Value, facts: Mapping[Symbol, Dim], axes: Mapping[Run, Shape], has_dtypes: bool = True) -> Value:
     """`value` without provenance and with other sizes; what is no array, number or sequence of them is not known."""
 
     def again(inner: Value) -> Value:
-        return resolved(inner, facts, names)
+        return resolved(inner, facts, axes, has_dtypes)
 
     match value:
         case Tensor(shape=Shape(head, run, tail)):
-            head, tail = (tuple(Axis(substitute(axis.size, facts)) for axis in axes) for axes in (head, tail))
-            return Tensor(
-                Shape(head, names.get(run, run) if run is not None else None, tail), value.dtype, value.library
-            )
+            head, tail = (tuple(Axis(substitute(axis.size, facts)) for axis in side) for side in (head, tail))
+            middle = axes.get(run) if run is not None else None
+            shape = Shape(head, run, tail) if middle is None else joined(head, middle, tail)
+            return Tensor(shape, value.dtype if has_dtypes else None, value.library)
         case Int(dim=dim):
             return Int(substitute(dim, facts))
         case Float():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shapelint.dims import ONE, as_dim
+from shapelint.dims import ONE, anonymous, as_dim
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, reduced
 from shapelint.ops.broadcasting import broadcast_all
@@ -278,8 +278,10 @@ def attention(x: Value, key: Value, value: Value, attn_mask: Value = NONE, enabl
 
 def block_diag(tensors: Value) -> Shape:
     """(a, b), (c, d) -> (a + c, b + d)"""
-    if isinstance(tensors, Many) or not isinstance(tensors, Tuple):
-        raise Unknowable("not a known number of matrices")
+    if isinstance(tensors, Many):
+        return Shape((Axis(anonymous(object())), Axis(anonymous(object()))))
+    if not isinstance(tensors, Tuple):
+        raise Unknowable("no matrices")
     shapes = [tensor(t).shape for t in tensors.items]
     if any(shape.rank is None for shape in shapes):
         raise Unknowable("rank not known")
@@ -378,5 +380,10 @@ OPS: tuple[Op, ...] = (
         "torch.nn.functional.scaled_dot_product_attention"
         "(query: x, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)",
     ),
-    _op("block_diag", block_diag, "torch.block_diag(*tensors)", "jax.scipy.linalg.block_diag(*arrs: tensors)"),
+    _op(
+        "block_diag",
+        block_diag,
+        "torch.block_diag(*tensors)",
+        *(f"{lib}.linalg.block_diag(*arrs: tensors)" for lib in ("scipy", "jax.scipy")),
+    ),
 )

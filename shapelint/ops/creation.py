@@ -8,6 +8,7 @@ from math import ceil
 from shapelint.dims import Dim, anonymous, as_dim, divide
 from shapelint.events import Kind
 from shapelint.ops import frames, images
+from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import default_dtype, element_dtype, unknown_dtype
 from shapelint.ops.op import (
     DtypeRule,
@@ -23,6 +24,7 @@ from shapelint.ops.op import (
     sizes,
     tensor,
 )
+from shapelint.ops.runs import joined
 from shapelint.values import (
     NONE,
     UNKNOWN,
@@ -107,6 +109,17 @@ def linspace(start: Value, end: Value, steps: Value = NONE, retstep: Value = NON
         raise Unknowable("bounds with axes")
     shape = shape_of(as_dim(50) if is_none(steps) else size_or_any(steps), maker=Maker.CREATED)
     return (shape, UNKNOWN) if flag(retstep) else shape
+
+
+def spaced(start: Value, end: Value, steps: Value = NONE, retstep: Value = NONE, dim: Value = NONE) -> Result:
+    """linspace of numpy and jax: bounds with axes stand behind the new one."""
+    bounds = broadcast_all(*(tensor(bound).shape for bound in (start, end) if isinstance(bound, Tensor)), Shape())
+    result = linspace(NONE, NONE, steps, retstep)
+    if bounds.rank == 0 or not isinstance(result, Shape):
+        return result if bounds.rank == 0 else UNKNOWN
+    if not is_none(dim) and dim != Int(as_dim(0)):
+        raise Unknowable("the new axis stands elsewhere")
+    return joined(result.head, bounds)
 
 
 def array(x: Value, ndmin: Value = NONE) -> Shape:
@@ -284,7 +297,13 @@ OPS: tuple[Op, ...] = (
         linspace,
         f"torch.linspace(start, end, steps, {TORCH})",
         f"torch.logspace(start, end, steps, base, {TORCH})",
-        *(s for n in ("linspace", "geomspace") for s in both(n, "start, stop, num, endpoint, retstep, dtype, axis")),
+        dtype=of_numbers,
+    ),
+    row(
+        "linspace",
+        spaced,
+        *both("linspace", "start, stop, num, endpoint, retstep, dtype, axis"),
+        *both("geomspace", "start, stop, num, endpoint, dtype, axis"),
         *both("logspace", "start, stop, num, endpoint, base, dtype, axis"),
         dtype=of_numbers,
     ),

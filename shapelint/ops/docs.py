@@ -47,7 +47,7 @@ NOT_MODELLED: Mapping[str, str] = {
         jax.lax.dot_general_p.bind torch.nn._pair torch.nn.__init__ torch.nn.from_pretrained
         optax.losses._segmentation.dice_loss einops.layers.Rearrange torch.Tensor.values""",
     "Too few calls to be worth a row yet": """
-        numpy.unravel_index jax.numpy.unravel_index jax.lax.select_n
+        numpy.unravel_index jax.lax.select_n
         haiku.Flatten haiku.Sequential flax.linen.make_attention_mask flax.linen.dtypes.promote_dtype""",
 }  # fmt: skip
 

@@ -161,7 +161,7 @@ QUOTIENTS: tuple[Row, ...] = (
 )
 FLOAT_PAIRS: tuple[Row, ...] = (
     ("nextafter", "torch np jnp lax"),
-    ("atan2", "torch torch.arctan2 np.arctan2 jnp.arctan2 lax"),
+    ("atan2", "torch torch.arctan2 np np.arctan2 jnp jnp.arctan2 lax"),
     ("hypot", "torch np jnp"),
     ("copysign", "torch np jnp"),
     ("logaddexp", "torch np jnp torch.logaddexp2 np.logaddexp2 jnp.logaddexp2"),
@@ -213,9 +213,9 @@ FLOAT_FUNCTIONS: tuple[Row, ...] = (
     ("sinh", "torch np jnp lax"),
     ("cosh", "torch np jnp lax"),
     ("tanh", "torch F np jnp lax jnn"),
-    ("asinh", "torch torch.arcsinh np.arcsinh jnp jnp.arcsinh lax"),
-    ("acosh", "torch torch.arccosh np.arccosh jnp jnp.arccosh lax"),
-    ("atanh", "torch torch.arctanh np.arctanh jnp jnp.arctanh lax"),
+    ("asinh", "torch torch.arcsinh np np.arcsinh jnp jnp.arcsinh lax"),
+    ("acosh", "torch torch.arccosh np np.arccosh jnp jnp.arccosh lax"),
+    ("atanh", "torch torch.arctanh np np.arctanh jnp jnp.arctanh lax"),
     ("sigmoid", "torch F sp.expit jnn lax.logistic jsp.expit"),
     ("logit", "torch sp jsp"),
     ("erf", "torch sp lax jsp"),

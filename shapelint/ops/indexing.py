@@ -80,7 +80,7 @@ Item = New | Rest | Range | Pick | Array
 
 def indexed(x: Tensor, index: Value) -> Shape:
     """The shape of `x[index]`. ShapeError for an axis or element that x certainly does not have."""
-    items = list(_items(index, x.library))
+    items = list(_items(index, x))
     needed = sum(_consumed(item) for item in items)
     rank = x.shape.rank
     if rank is not None and needed > rank:
@@ -106,16 +106,16 @@ def may_be_object(x: Tensor) -> bool:
     return x.dtype is None and (x.library == "numpy" or (x.library is None and is_element))
 
 
-def _items(index: Value, library: str | None) -> Iterator[Item]:
+def _items(index: Value, x: Tensor) -> Iterator[Item]:
     match index:
         case Tuple(items=items, kind=kind) if kind != "list":
             for item in items:
-                yield _item(item, library)
+                yield _item(item, x)
         case _:
-            yield _item(index, library)
+            yield _item(index, x)
 
 
-def _item(value: Value, library: str | None) -> Item:
+def _item(value: Value, x: Tensor) -> Item:
     match value:
         case Const(value=None):
             return New()
@@ -128,9 +128,9 @@ def _item(value: Value, library: str | None) -> Item:
         case Int(dim=dim):
             return Pick(dim)
         case Tensor():
-            return _array(value)
+            return _array(value, x.shape.rank)
         case Tuple() | Many():
-            return _sequence(value, library)
+            return _sequence(value, x.library)
         case Unknown(made_by=Input(kind="iteration") as item):
             return Array(Shape((), Run("", item)))  # `x[:, i] for i in indices`: no axis is left, or those of i
     raise Unknowable(f"indexed by {type(value).__name__}")
@@ -143,11 +143,19 @@ def _sequence(value: Value, library: str | None) -> Item:
     if nested and library != "numpy":
         raise Unknowable("a list of lists is a tuple to some")
     shape = tensor(value).shape
-    if all(isinstance(leaf, Int) for leaf in leaves):
+    if all(isinstance(leaf, Int) or is_whole(leaf) for leaf in leaves):
         return Array(shape)
     if all(leaf in (TRUE, FALSE) for leaf in leaves):
         return Array(Shape((Axis(as_dim(leaves.count(TRUE))),)), len(shape.head), shape)
     raise Unknowable("a list of tensors or slices")
+
+
+def is_whole(value: Value) -> bool:
+    """Whether a value is one whole number that an array holds."""
+    match value:
+        case Tensor(shape=Shape(head=(), run=None), dtype=str() as dtype):
+            return dtype.startswith("int")
+    return False
 
 
 def _leaves(value: Value) -> Iterator[Value]:
@@ -161,12 +169,15 @@ def _leaves(value: Value) -> Iterator[Value]:
             yield value
 
 
-def _array(value: Tensor) -> Item:
+def _array(value: Tensor, most: int | None) -> Item:
+    """`most` is how many axes a mask may have at the most."""
     shape, dtype = value.shape, value.dtype
     if dtype == BOOLEAN:
         if shape.rank is None:
             raise Unknowable("a mask of unknown rank")
         return Array(Shape((Axis(data_dependent(_mask_identity(value))),)), shape.rank, shape)
+    if most is not None and shape.rank is not None and shape.rank > max(most, 1):
+        return Array(shape)
     if dtype is None or not dtype.startswith(("int", "uint")):
         # A mask and an array of integers agree only in what one axis becomes: one axis.
         if shape.rank != 1:

@@ -341,4 +341,5 @@ OPS: tuple[Op, ...] = (
     _everywhere("lstsq", lstsq, "a, b"),
     _op("vander", vander, "torch.linalg.vander(x, N: n)", "torch.vander(x, N: n)", dtype="same"),
     Op("vander", vander, ("numpy.vander(x, N: n)",), Kind.OTHER, powers_dtype),
+    _op("vander", vander, "jax.numpy.vander(x, N: n, increasing)", dtype="same"),
 )

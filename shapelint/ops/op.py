@@ -7,7 +7,7 @@ It raises `ShapeError` where the call can never work, and `Unknowable` where too
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import Enum
 from typing import TypeAlias
@@ -244,7 +244,18 @@ def tensor(value: Value) -> Tensor:
             return Tensor(Shape(), graph=getattr(value, "graph", Tensor().graph))
         case Unknown():
             return Tensor(Shape((), Run("", value.made_by)), value.dtype, graph=value.graph)
+        case Union(options=options):
+            return one_of([tensor(option) for option in options])
     raise Unknowable(f"{type(value).__name__} is no tensor")
+
+
+def one_of(arrays: Sequence[Tensor]) -> Tensor:
+    """An array that is one of several: of their rank if it is one, with the sizes that are the same in all of them."""
+    shapes = [array.shape for array in arrays]
+    if len({shape.rank for shape in shapes}) > 1 or shapes[0].run is not None:
+        return Tensor(unknown_shape())
+    columns = zip(*(shape.sizes for shape in shapes))
+    return Tensor(shape_of(*(column[0] if len(set(column)) == 1 else anonymous(object()) for column in columns)))
 
 
 def stacked(items: tuple[Value, ...]) -> Shape:

@@ -141,6 +141,18 @@ def choice(a: Value, shape: Value = NONE) -> Result:
     return UNKNOWN
 
 
+def jax_choice(a: Value, shape: Value = NONE, dim: Value = NONE) -> Result:
+    """(*shape, …): numbers below an int, or entries along an axis of an array."""
+    drawn = Shape() if is_none(shape) else sizes(shape, Maker.CREATED)
+    if isinstance(a, Int):
+        return Part(drawn, "index")
+    pool, axis = _array_only(a), 0 if is_none(dim) else integer(dim)
+    if pool.rank is None or not -pool.rank <= axis < pool.rank:
+        raise Unknowable("an int or an array of known rank")
+    axis %= pool.rank
+    return joined(pool.head[:axis], drawn, pool.head[axis + 1 :])
+
+
 def of_pool(bound: Mapping[str, Value], library: str | None) -> str | None:
     pool = bound["a"]
     return pool.dtype if isinstance(pool, Tensor) else None
@@ -347,6 +359,6 @@ OPS: tuple[Op, ...] = (
     row("dirichlet", jax_vectors, "jax.random.dirichlet(key, alpha: mean, shape, dtype)"),
     row("categorical", categorical, "jax.random.categorical(key, logits, axis, shape)", dtype="index", graph=NO_GRAPH),
     row("permutation", permutation, "jax.random.permutation(key, x, axis, independent)", dtype=unknown_dtype),
-    row("choice", choice, "jax.random.choice(key, a, shape, replace, p)", dtype=of_pool),
+    row("choice", jax_choice, "jax.random.choice(key, a, shape, replace, p, axis)", dtype=of_pool),
     row("split", keys, "jax.random.split(key, num)"),
 )

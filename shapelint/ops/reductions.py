@@ -220,6 +220,8 @@ OPS: tuple[Op, ...] = (
     row("norm", norm, f"torch.linalg.norm ord, {TORCH}", f"torch.linalg.vector_norm ord, {TORCH}", dtype="moment"),
     row("norm", matrix_norm, f"torch.linalg.matrix_norm ord, {TORCH}", dtype="moment"),
     row("norm", norm, *both("linalg.norm", "ord, axis, keepdims"), dtype="moment"),
+    row("norm", norm, *both("linalg.vector_norm", "*, axis, keepdims, ord"), dtype="moment"),
+    row("norm", matrix_norm, *both("linalg.matrix_norm", "*, keepdims, ord"), dtype="moment"),
     row("quantile", quantile, "torch.quantile q, dim, keepdim", "torch.nanquantile q, dim, keepdim"),
     *(
         row("quantile", quantile, *both(name, "q, axis, out, overwrite_input, method, keepdims"), dtype=unknown_dtype)

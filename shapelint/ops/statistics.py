@@ -240,7 +240,13 @@ OPS: tuple[Op, ...] = (
         graph=NO_GRAPH,
     ),
     _op("pdist", pairwise, "torch.nn.functional.pdist(input, p)", "torch.pdist(input, p)"),
-    _op("unravel_index", unravelled, "torch.unravel_index(indices: x, shape)", graph=NO_GRAPH),
+    _op(
+        "unravel_index",
+        unravelled,
+        "torch.unravel_index(indices: x, shape)",
+        "jax.numpy.unravel_index(indices: x, shape)",
+        graph=NO_GRAPH,
+    ),
     _op("bincount", bincount, "torch.bincount(input, weights, minlength)", dtype=counts, graph=NO_GRAPH),
     _op(
         "complex",
