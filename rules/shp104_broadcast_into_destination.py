@@ -1,7 +1,8 @@
 """A result is written into an array that it does not fit.
 
 Reports slice assignments and in-place operations whose value has other sizes, or more axes, than the place it goes
-to: `meta[:, j] = column`, `scores += table` where scores has one column.
+to: `meta[:, j] = column`, `scores += table` where scores has one column, `out[i:j] = layer(x)` where the layer has one
+output and `out` one axis.
 
 Why: an array that is written to keeps its shape, so nothing is broadcast for it. The line raises whenever it runs,
 often after hours in which the array was filled.
@@ -32,7 +33,8 @@ from collections.abc import Iterator, Sequence
 from shapelint.events import Event
 from shapelint.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.finding import Severity
-from shapelint.index import problems
+from shapelint.index import operations, problems
+from shapelint.lineups import column_on_row
 from shapelint.rule import Report
 
 AT_CALLS = True
@@ -46,3 +48,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if axis_out_of_range(event) is None:
             clues = tuple(clue(event, operand) for operand in tensors_of(event)[:3])
             yield Report(event, f"`{shortened(event.site.text)}` can never work: {event.problem}", clues)
+    for event in operations(events, {"setitem"}):
+        if (found := column_on_row(event)) is not None:
+            message = f"`{shortened(event.site.text)}` writes {found.column.shape} where {found.region} is"
+            yield Report(event, f"{message}: it fits only if that is a single row", (clue(event, found.column, -1),))

@@ -2,7 +2,8 @@
 
 Reports operations that are legal only when two named axes happen to have one size: a (t_q, t_q) mask on (t_q, t_k)
 scores, (n,) with (d,), H with W. Names come from annotations, einops patterns and `b, t, c = x.shape`; sizes of a
-configuration are no axes. Both names must be used for two axes of one tensor, or stand in one signature.
+configuration are no axes. Both names must be used for two axes of one tensor, or stand in one signature. And an
+operand with fewer axes that shares one with the other operand, where it stands elsewhere: (n,) beside (n, d).
 
 Why: it works on square inputs, which is what tests use, and lines up the wrong things there.
 
@@ -28,12 +29,13 @@ Good:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from shapelint.dims import Symbol
+from shapelint.dims import Dim, Symbol
 from shapelint.events import Event, Operation
 from shapelint.evidence import clue, name_of
 from shapelint.index import operations
-from shapelint.lineups import FACING, Facing, axis_symbol, axis_symbols, birthplaces, faced, used_together
+from shapelint.lineups import FACING, Facing, axis_symbol, axis_symbols, birthplaces, displaced, faced, used_together
 from shapelint.rule import Report
 from shapelint.values import Function
 
@@ -41,7 +43,11 @@ AT_CALLS = True
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    found = [pair for event in operations(events, FACING) for pair in named_apart(event)]
+    found: list[tuple[Operation, Facing, Symbol, Symbol]] = []
+    for event in operations(events, FACING):
+        found.extend(named_apart(event))
+        for facing in islice(displaced(event), 1):
+            yield report(event, facing, facing.left.size, facing.right.size)
     if not found:
         return
     together = frozenset(pair for event in events if isinstance(event, Operation) for pair in used_together(event))
@@ -75,7 +81,7 @@ def is_elsewhere(left: Symbol, right: Symbol, facing: Facing, places: dict[objec
     return left.name in second or right.name in first
 
 
-def report(event: Operation, facing: Facing, left: Symbol, right: Symbol) -> Report:
+def report(event: Operation, facing: Facing, left: Dim | Symbol, right: Dim | Symbol) -> Report:
     a, b = name_of(event, facing.first, "one operand"), name_of(event, facing.second, "the other")
     message = f"{a} {facing.first.shape} meets {b} {facing.second.shape}: legal only when {left} == {right}"
     return Report(event, message, (clue(event, facing.first), clue(event, facing.second)))

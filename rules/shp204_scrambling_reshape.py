@@ -27,13 +27,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.dims import Origin
-from shapelint.events import Event, Kind, Operation, Stored
+from shapelint.events import Event, Kind, Operation, Site, Stored
 from shapelint.evidence import clue, made_by, name_of
 from shapelint.index import events_of, operations
 from shapelint.rowmajor import Scramble, scramble
 from shapelint.rule import Report
-from shapelint.uses import caller_of
-from shapelint.values import Tensor, Union
+from shapelint.uses import evaluation_of
+from shapelint.values import Instance, Tensor, Union
 
 AT_CALLS = True
 RESHAPES = frozenset({"reshape", "unflatten", "reshape_as"})
@@ -52,14 +52,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             continue
         sources = given.options if isinstance(given, Union) else (given,)
         found = [(x, scramble(x.shape, result.shape)) for x in sources if isinstance(x, Tensor)]
-        if len(found) < len(sources) or any(why is None or is_meant(events, x, why) for x, why in found):
+        if len(found) < len(sources) or any(why is None or is_meant(events, event, x, why) for x, why in found):
             continue  # on some path it is right
         source, scrambled = min(found, key=lambda pair: pair[0].shape.run is not None)
         assert scrambled is not None
         yield report(events, event, source, scrambled)
 
 
-def is_meant(events: Sequence[Event], source: Tensor, found: Scramble) -> bool:
+def is_meant(events: Sequence[Event], event: Operation, source: Tensor, found: Scramble) -> bool:
     """Whether the order of elements does not matter, or rows are shifted on purpose."""
     symbols = found.moved.size.symbol, found.before.size.symbol
     maker = made_by(source)
@@ -69,13 +69,21 @@ def is_meant(events: Sequence[Event], source: Tensor, found: Scramble) -> bool:
         return maker.name == "pad" or any(is_filling(made_by(operand)) for operand in maker.operands)
     # Random numbers have no order, unless their author unpacks their axes and names them.
     is_unnamed = any(symbol is None or symbol.origin is not Origin.AXIS for symbol in symbols)
-    return is_unnamed and is_filling(maker) and not is_buffer(events, maker)
+    return is_unnamed and is_filling(maker) and not is_buffer(events, maker) and not is_data(events, event, source)
 
 
 def is_buffer(events: Sequence[Event], maker: Event | None) -> bool:
     """Zeros that are kept on self are there to be written into."""
     is_zeros = isinstance(maker, Operation) and maker.name in {"zeros", "empty"}
     return is_zeros and any(made_by(event.value) is maker for event in events_of(events, Stored))
+
+
+def is_data(events: Sequence[Event], event: Operation, source: Tensor) -> bool:
+    """Random numbers that a method is given stand for the data that it will be given."""
+    evaluation = evaluation_of(events, event)
+    if evaluation is None or not isinstance(evaluation.entered.owner, Instance):
+        return False
+    return evaluation.entered.at_call and not evaluation.has_made(source)
 
 
 def is_filling(maker: Event | None) -> bool:
@@ -90,11 +98,18 @@ def report(events: Sequence[Event], event: Operation, source: Tensor, found: Scr
         order = ", ".join(map(str, axis.factors or (found.before.size, found.moved.size)))
         message = f"{name} {source.shape} is read as {event.result}, but its axis {found.moved.place} runs over "
         message += f"({order}): {found.before.size} comes before {found.moved.size} there"
-        call = caller_of(events, event)
-        return Report(event, message, trace, call.site if call is not None else None, stands_alone=True)
+        return Report(event, message, trace, giver(events, event, source), stands_alone=True)
     message = (
         f"{name} {source.shape} is read as {event.result} in its own order, where {found.before.size} comes before "
         f"{found.moved.size}: elements of different {found.before.size} and {found.moved.size} are mixed; move the "
         "axis with transpose or permute first"
     )
     return Report(event, message, trace, stands_alone=True)
+
+
+def giver(events: Sequence[Event], event: Operation, source: Tensor) -> Site | None:
+    """The call that gave an array in this order to the function that reshapes it; None where it was made there."""
+    evaluation = evaluation_of(events, event)
+    if evaluation is None or evaluation.call is None or evaluation.has_made(source):
+        return None
+    return evaluation.call.site

@@ -167,7 +167,8 @@ def betrayed(event: Operation) -> str | None:
     """What else a sequence layer is given that contradicts the layout it was built for, in words."""
     first, x = is_batch_first(event), event.arguments.get("x")
     for name in ATTENDED if first is not None else ():
-        if batch_axis(event.arguments.get(name)) == int(bool(first)):
+        given = batch_axis(event.arguments.get(name))
+        if (leading_sample_axis(event, name) if given is None else given) == int(bool(first)):
             return f"`{name}` has samples along axis {int(bool(first))}"
     if first is None or not isinstance(x, Tensor) or x.shape.rank == 2:
         return None
@@ -210,9 +211,9 @@ def _lengths(event: Operation) -> Iterator[tuple[str, Dim | None]]:
                         yield f"`{name}`", size
 
 
-def leading_sample_axis(event: Operation) -> int | None:
+def leading_sample_axis(event: Operation, name: str = "x") -> int | None:
     """Where the samples of images (n, c, h, w) ended up in (length, batch, c); None where that is not known."""
-    x = event.arguments.get("x")
+    x = event.arguments.get(name)
     if not isinstance(x, Tensor) or x.shape.rank != 3:
         return None
     first, second, width = x.shape.head

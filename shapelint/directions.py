@@ -9,9 +9,10 @@ from shapelint.dims import ONE, Dim
 from shapelint.events import Event, Joined, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.index import operations
+from shapelint.ops.distributions import VECTOR
 from shapelint.ops.equations import ELLIPSIS, terms_of
 from shapelint.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, moved, uses
-from shapelint.values import NONE, Const, Float, Int, Maker, Tensor, Tuple, Unknown, Value, options
+from shapelint.values import NONE, Const, Float, GraphState, Int, Maker, Tensor, Tuple, Unknown, Value, options
 
 SOFTMAXES = frozenset({"softmax", "log_softmax", "softmin"})
 PICKS = frozenset({"argmax", "argmin", "max", "min", "gather"})
@@ -54,7 +55,7 @@ def differ(a: int, b: int, rank: int | None) -> bool:
 
 def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
     """Softmax along one axis, a choice, an average or a loss along another."""
-    for event in operations(events, SOFTMAXES):
+    for event in operations(events, SOFTMAXES | {"gumbel_softmax"}):
         axis, output, rank = one_axis(event), made(event), rank_of(event.arguments.get("x"))
         if axis is None or output is None or rank == 1 or event.problem is not None:
             continue
@@ -66,6 +67,8 @@ def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
                 or _averaged(events, event, use)
                 or _in_equation(event, use)
                 or _mixed(events, event, use)
+                or _distributed(use)
+                or _flattened(events, event, use)
             )
             if found is not None:
                 yield Mismatch(event, axis, use.event, found)
@@ -106,7 +109,8 @@ def _attended(event: Operation, use: Use, axis: int) -> str | None:
         return "bmm keeps axis 0 apart, and sums over the last one"
     if use.axis != axis or not differ(use.axis, -1 if width is None else width - 1, width):
         return None  # moved on purpose: soft clusters, pooled slots
-    return "the product sums over its last axis" if _of_scores(event) or _of_edges(event) else None
+    is_wrong = _of_scores(event) or _of_edges(event) or _picks_rows(event, product)
+    return "the product sums over its last axis" if is_wrong else None
 
 
 def _of_edges(event: Operation) -> bool:
@@ -128,9 +132,25 @@ def _of_scores(event: Operation) -> bool:
             queue.extend(scores.options)
         elif isinstance(scores, Operation) and scores.kind in PLACE_KEEPING and scores.operands:
             queue.extend(options(scores.values[0]) if len(queue) < MOST_JOINED else scores.operands[:1])
-        elif isinstance(scores, Operation) and scores.kind is Kind.CONTRACTION:
+        elif isinstance(scores, Operation) and (scores.kind is Kind.CONTRACTION or _of_distances(scores)):
             return True
     return False
+
+
+def _of_distances(event: Operation) -> bool:
+    """Whether each vector's difference to each other one is summed up."""
+    differences = (made_by(v) for v in elementwise_sources(event.arguments.get("x", NONE)))
+    return event.name in {"sum", "norm"} and any(
+        isinstance(e, Operation) and e.name == "sub" and e.broadcast is not None and e.broadcast.is_outer
+        for e in differences
+    )
+
+
+def _picks_rows(event: Operation, product: Operation) -> bool:
+    """Whether what a layer says of each row is to mix the rows of a learned table, as of a codebook."""
+    table = product.arguments.get("y")
+    is_learned = isinstance(table, Tensor) and table.shape.rank == 2 and table.graph.state is GraphState.LEAF
+    return is_learned and is_made_by_features(event.arguments.get("x", NONE), {"linear"})
 
 
 def _of_samples(event: Operation) -> bool:
@@ -187,6 +207,32 @@ def _mixed(events: Sequence[Event], event: Operation, use: Use) -> str | None:
         return None  # steps of a chain: from each state to each other one
     sums = (later for later in consumers(events, output) if isinstance(later, Operation) and later.name == "logsumexp")
     return "logsumexp takes the last axis" if any(_from_behind(later) == -1 for later in sums) else None
+
+
+def _distributed(use: Use) -> str | None:
+    """A distribution over the last axis of what it is given."""
+    event, rank = use.event, rank_of(use.operand)
+    if event.name != "distribution" or not rank or use.axis % rank == rank - 1:
+        return None
+    name = event.callee.rpartition(".")[2]
+    is_given = any(is_same(event.arguments.get(given), use.operand) for given in ("probs", "logits"))
+    return f"{name} chooses along the last one" if is_given and name in VECTOR else None
+
+
+def _flattened(events: Sequence[Event], event: Operation, use: Use) -> str | None:
+    """(samples, steps, classes) read as (samples * steps, classes), for a loss."""
+    later, rank = use.event, rank_of(use.operand)
+    rows = later.result
+    if event.name != "log_softmax" or later.kind is not Kind.RESHAPE or not rank or use.axis % rank == rank - 1:
+        return None
+    if not isinstance(rows, Tensor) or rows.shape.rank != 2 or not isinstance(use.operand, Tensor):
+        return None
+    output = made(later)
+    if output is None or rows.shape.head[1].size != use.operand.shape.head[-1].size:
+        return None
+    losses = (found for found in consumers(events, output) if isinstance(found, Operation))
+    is_meant = any(loss.name == "nll_loss" and is_same(loss.arguments.get("x"), output) for loss in losses)
+    return "the last axis becomes that of the classes for nll_loss" if is_meant else None
 
 
 def _from_behind(event: Operation) -> int | None:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 
-from shapelint.dims import ONE, Dim, Origin, Symbol
+from shapelint.dims import ONE, Dim, Origin, Symbol, Truth, compare
 from shapelint.events import Entered, Event, Input, Kind, Left, Operation
 from shapelint.evidence import (
     BROADCASTING,
@@ -21,6 +21,8 @@ from shapelint.evidence import (
     tensors_of,
 )
 from shapelint.index import operations
+from shapelint.ops.indexing import indexed
+from shapelint.ops.op import ShapeError, Unknowable
 from shapelint.record import record
 from shapelint.shapes import line_up, never_equal
 from shapelint.values import UNKNOWN, Axis, Function, Maker, Run, Shape, Tensor, Value
@@ -29,6 +31,7 @@ PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 SQUARES = frozenset({"pow", "square", "mul"})
 LAYERS = frozenset({"linear", "dropout", "batch_norm", "layer_norm"})
 MOST_LAYERS = 32
+NAMED = frozenset({Origin.AXIS, Origin.SIZE})
 GRIDS = frozenset({"arange", "linspace", "logspace", "geomspace"})
 
 
@@ -179,6 +182,30 @@ def mismatched_loss(event: Event) -> Table | None:
 
 
 @record()
+class Misfit:
+    """A column (n, 1) that is written where one axis is: it fits only if n is 1."""
+
+    column: Tensor
+    region: Shape
+
+
+def column_on_row(event: Operation) -> Misfit | None:
+    """`out[i:j] = layer(x)` with a vector `out`; the layer, or the items of a data set, made the column."""
+    x, index, value = (event.arguments.get(name) for name in ("x", "index", "value"))
+    if event.problem is not None or index is None or not isinstance(x, Tensor) or not isinstance(value, Tensor):
+        return None
+    last = value.shape.axis(-1)
+    if value.shape.rank != 2 or last is None or last.size != ONE or last.maker not in {Maker.LAYER, Maker.DATASET}:
+        return None
+    try:
+        region = indexed(x, index)
+    except (Unknowable, ShapeError):
+        return None
+    count = value.shape.head[0].size
+    return Misfit(value, region) if region.rank == 1 and count != ONE else None
+
+
+@record()
 class Facing:
     """Two axes of two operands that must have one size."""
 
@@ -205,6 +232,26 @@ def faced(event: Operation) -> Iterator[Facing]:
             case _:
                 return
         yield from (Facing(a, b, first, second) for a, b in pairs if a is not None and b is not None)
+
+
+def displaced(event: Operation) -> Iterator[Facing]:
+    """Axes of an operand with fewer axes that it shares with the other one, where they stand elsewhere: (n,) on (n, d).
+
+    One of the two sizes that meet is an axis that its author named; no size of them is just unknown.
+    """
+    if event.kind is not Kind.ELEMENTWISE or event.problem is not None or len(event.operands) != 2:
+        return
+    short, long = sorted(event.operands, key=lambda operand: operand.shape.least_rank)
+    if short.shape.rank is None or long.shape.rank is None or short.shape.rank == long.shape.rank:
+        return
+    for pair in line_up(long.shape, short.shape).pairs:
+        if pair.left is None or pair.right is None or ONE in (pair.left.size, pair.right.size):
+            continue
+        there, own = pair.left.size, pair.right.size
+        is_named = own.symbol is not None and {o.origin for o in (*own.symbols(), *there.symbols())} <= NAMED
+        is_axis = axis_symbol(own) is not None or axis_symbol(there) is not None
+        if is_named and is_axis and own in long.shape.sizes and compare(own, there) is Truth.UNDECIDED:
+            yield Facing(pair.left, pair.right, long, short)
 
 
 def _beside(event: Operation, first: Tensor, second: Tensor) -> list[tuple[Axis | None, Axis | None]]:

@@ -205,15 +205,44 @@ def _number(value: Value | None, rank: int | None) -> int | None:
     return None
 
 
-def caller_of(events: Sequence[Event], event: Event) -> Call | None:
-    """The call of a project's function in whose evaluation an event happened; None where nobody called it."""
-    depth, inside = 0, False
-    for index, other in enumerate(events):
-        if other is event:
-            inside = True
-        elif inside and type(other) is Entered:
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The evaluation of a project's function in which an event happened."""
+
+    entered: Entered
+    before: Sequence[Event]  # what happened in it before the event
+    call: Call | None  # who called it; None where nobody did
+
+    def has_made(self, value: Value) -> bool:
+        """Whether a value was made there, rather than given to it."""
+        maker = maker_of(value)
+        maker = maker.of if isinstance(maker, Item) else maker
+        return any(event is maker for event in self.before)
+
+
+def evaluation_of(events: Sequence[Event], event: Event) -> Evaluation | None:
+    """The innermost evaluation of a function that an event belongs to; None at the top level of a file."""
+    at = next((index for index, other in enumerate(events) if other is event), None)
+    depth = 0
+    for start in range(at - 1, -1, -1) if at is not None else ():
+        earlier = events[start]
+        if type(earlier) is Left:
             depth += 1
-        elif inside and type(other) is Left:
+        elif type(earlier) is Entered:
+            if depth == 0:
+                return Evaluation(earlier, events[start + 1 : at], _call_of(events, at or 0))
+            depth -= 1
+    return None
+
+
+def _call_of(events: Sequence[Event], at: int) -> Call | None:
+    """The call of a project's function in whose evaluation the event at a place happened."""
+    depth = 0
+    for index in range(at + 1, len(events)):
+        other = events[index]
+        if type(other) is Entered:
+            depth += 1
+        elif type(other) is Left:
             if depth == 0:
                 following = events[index + 1] if index + 1 < len(events) else None
                 return following if isinstance(following, Call) and following.callee is other.function else None

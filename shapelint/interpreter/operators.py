@@ -17,6 +17,7 @@ from shapelint.joins import join
 from shapelint.provenance import originate
 from shapelint.scopes import compare_numbers
 from shapelint.values import (
+    EITHER,
     UNKNOWN,
     Const,
     Float,
@@ -335,7 +336,7 @@ def compare_values(
     first, second = number(left), number(right)
     if first is not None and second is not None and operator in ORDERINGS:
         return Const(ORDERINGS[operator](first, second))
-    return UNKNOWN
+    return EITHER if isinstance(left, Int | Float) and isinstance(right, Int | Float) else UNKNOWN
 
 
 def is_array(value: Value) -> bool:
@@ -350,7 +351,7 @@ def compared(operator: str, a: Dim, b: Dim) -> Value:
             return Const(True)
         case ("NotEqual", Truth.SAME) | ("Equal", Truth.DIFFERENT):
             return Const(False)
-    return UNKNOWN
+    return EITHER
 
 
 def equal_items(a: tuple[Value, ...], b: tuple[Value, ...]) -> bool | None:

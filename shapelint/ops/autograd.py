@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shapelint.dims import data_dependent
 from shapelint.events import Kind
 from shapelint.ops.casts import kept
 from shapelint.ops.dtypes import parse
@@ -14,6 +15,7 @@ from shapelint.values import (
     Float,
     Graph,
     GraphState,
+    Int,
     Many,
     Tensor,
     Tuple,
@@ -31,7 +33,12 @@ def item(x: Value) -> Value:
 def number(x: Tensor) -> Value:
     graph = as_number(combine([x.graph]))
     dtype = parse(x.dtype)
-    return Float(graph=graph) if dtype is not None and dtype.category == "float" else Unknown(graph=graph)
+    match dtype.category if dtype is not None else None:
+        case "float":
+            return Float(graph=graph)
+        case "int" if x.made_by is not None:
+            return Int(data_dependent(("item", x.made_by), "item"), graph)
+    return Unknown(graph=graph)
 
 
 def tolist(x: Value) -> Value:

@@ -201,7 +201,14 @@ def own_names(parameters: str) -> str:
 
 
 def _method(name: str, shape: Callable[..., Result], arguments: str, kind: Kind, graph: GraphEffect) -> Op:
-    return Op(name, shape, (f"{BASE}.{arguments}",), kind, "float", graph)
+    dtype = of_events if name == "sample" else "float"
+    return Op(name, shape, (f"{BASE}.{arguments}",), kind, dtype, graph)
+
+
+def of_events(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """Categorical's events are counted; others have the dtype of the parameters."""
+    receiver = bound.get("receiver")
+    return "int64" if isinstance(receiver, Layer) and receiver.name == f"{HOME}.Categorical" else None
 
 
 SMOOTH = GraphEffect.DIFFERENTIABLE

@@ -24,8 +24,9 @@ HELD: Mapping[str, str] = {
     "einops": "`tests/test_einops.py` (against einops)",
     "einx": "`tests/test_einx.py` (against torch's own equations)",
     "operator": "`tests/test_ops_basic.py`, `tests/test_indexing.py`",
+    "scipy": "`tests/test_scientific.py` (every name)",
     **dict.fromkeys(
-        ("sklearn", "scipy", "pandas", "torchvision", "PIL", "cv2", "gym", "gymnasium"),
+        ("sklearn", "pandas", "torchvision", "PIL", "cv2", "gym", "gymnasium"),
         "`tests/test_data_sources.py` (against the library, where it is installed)",
     ),
 }

@@ -114,7 +114,7 @@ def check_fits(shape: Shape, target: Shape) -> None:
 
 def library_of(spelling: Spelling, bound: Mapping[str, Value]) -> str | None:
     """Which library's array an op returns: of its own, or of its operands for methods and operators."""
-    own = spelling.callee.partition(".")[0]
+    own = spelling.callee.partition(".")[0].replace("scipy", "numpy")
     found = {t.library for t in tensors_in(bound.values())}
     if not spelling.by_operands and own not in {"einops", "einx"}:
         if own == "numpy" and "torch" in found and spelling.op.kind not in {Kind.CREATION, Kind.CAST}:
