@@ -241,7 +241,7 @@ KINDS: Mapping[str, Callable[[Drawing], Any]] = {
     "key": lambda d: jax.random.key(0),
     "device": lambda d: None,
     "broadcast_dimensions": lambda d: tuple(range(len(d.shape))),
-    "deg": Drawing.a_bool,
+    "deg": lambda d: d.an_int(1, 4) if "polynomial" in d.name else d.a_bool(),
     "total_repeat_length": lambda d: d.an_int(1, 4),
     "variance": lambda d: None,
     "approximate": Drawing.a_bool,

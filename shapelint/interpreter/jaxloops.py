@@ -135,6 +135,22 @@ def mapped(frame: Frame, given: dict[str, Value], node: cst.Call) -> Value:
     return batched(value, axes[0]) if axes else UNKNOWN
 
 
+def associative_scan(frame: Frame, given: dict[str, Value], node: cst.Call) -> Value:
+    """The function is given any number of neighbours at once; what comes of all of them has the shapes of `elems`."""
+    elems = traced(given.get("elems", UNKNOWN))
+    if "axis" not in given:
+        some = batched(item_of(elems), Axis(anonymous(frame.place(node), "some")))
+        applied(frame, given.get("fn"), (some, some), node)
+    return elems
+
+
+def leaves_of(frame: Frame, given: dict[str, Value], node: cst.Call) -> Value:
+    """`tree.leaves(tree)`: None is no leaf."""
+    found = [leaf for leaf in tree_leaves(given.get("tree", UNKNOWN)) if leaf != NONE]
+    is_known = "is_leaf" not in given and all(isinstance(leaf, Tensor | Int | Float) for leaf in found)
+    return Tuple(tuple(found), "list") if is_known else UNKNOWN
+
+
 def tree_map(frame: Frame, given: dict[str, Value], node: cst.Call) -> Value:
     """`tree.map(f, tree, *others)`: f of each leaf, in the structure of the first tree."""
     tree, rest, function = given.get("tree", UNKNOWN), given["rest"], given.get("f")
@@ -190,5 +206,7 @@ TABLE: Mapping[str, tuple[tuple[str, ...], Loop]] = {
     "jax.lax.cond": (("pred", "true_fun", "false_fun"), cond),
     "jax.lax.switch": (("index", "branches"), switch),
     "jax.lax.map": (("f", "xs"), mapped),
+    "jax.lax.associative_scan": (("fn", "elems", "reverse", "axis"), associative_scan),
+    **dict.fromkeys(("jax.tree.leaves", "jax.tree_util.tree_leaves"), (("tree", "is_leaf"), leaves_of)),
     **dict.fromkeys(("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map"), (("f", "tree"), tree_map)),
 }

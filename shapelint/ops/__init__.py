@@ -48,7 +48,6 @@ from shapelint.ops import (
     recurrent,
     reductions,
     reshaping,
-    scientific,
     selecting,
     special,
     spectral,
@@ -56,6 +55,7 @@ from shapelint.ops import (
     statistics,
     storage,
     stretching,
+    trees,
     vision,
 )
 from shapelint.ops.calls import attach, attribute, bind_inputs, bind_receiver, construct
@@ -68,9 +68,9 @@ TOPICS = (
     *(elementwise, operators, broadcasting),
     *(reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops, einx),
-    *(scientific, special, spectral, statistics, masked, assembled, factorisations, storage, fused, limits),
+    *(special, spectral, statistics, masked, assembled, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
-    *(files, datasets, estimators, frames, images, opencv, vision, environments),
+    *(files, datasets, estimators, frames, images, opencv, vision, environments, trees),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.

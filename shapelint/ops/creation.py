@@ -122,6 +122,12 @@ def spaced(start: Value, end: Value, steps: Value = NONE, retstep: Value = NONE,
     return joined(result.head, bounds)
 
 
+def nodes(n: Value) -> tuple[Shape, Shape]:
+    """Points and weights of a quadrature: as many as there are asked for."""
+    shape = shape_of(size_or_any(n))
+    return shape, shape
+
+
 def array(x: Value, ndmin: Value = NONE) -> Shape:
     """Numbers, tensors and nested lists of them as one array."""
     if not is_none(ndmin):
@@ -306,6 +312,15 @@ OPS: tuple[Op, ...] = (
         *both("geomspace", "start, stop, num, endpoint, dtype, axis"),
         *both("logspace", "start, stop, num, endpoint, base, dtype, axis"),
         dtype=of_numbers,
+    ),
+    row(
+        "quadrature",
+        nodes,
+        *(
+            f"numpy.polynomial.{name}(deg: n)"
+            for name in ("legendre.leggauss", "hermite.hermgauss", "hermite_e.hermegauss", "laguerre.laggauss")
+        ),
+        dtype="float64",
     ),
     row(
         "tensor",

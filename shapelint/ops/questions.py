@@ -8,7 +8,7 @@ from typing import TypeAlias
 from shapelint.dims import Dim, as_dim, data_dependent
 from shapelint.ops.dtypes import parse
 from shapelint.ops.runs import fresh
-from shapelint.values import EITHER, FALSE, NONE, UNKNOWN, Const, Float, Int, Shape, Tensor, Value
+from shapelint.values import EITHER, FALSE, NONE, UNKNOWN, Const, Float, Int, Layer, Many, Shape, Tensor, Tuple, Value
 
 Answer: TypeAlias = "Callable[[Tensor], Value]"
 
@@ -42,6 +42,17 @@ def is_tensor(tensor: Tensor) -> Value:
     return EITHER if tensor.library is None else Const(tensor.library == "torch")
 
 
+def strides(tensor: Tensor) -> Value:
+    """stride(): one for each axis."""
+    known = tensor.shape.rank
+    each = Int(data_dependent(object(), "stride"))
+    return (
+        Many(each, kind="tuple")
+        if known is None
+        else Tuple(tuple(Int(data_dependent(object(), "stride")) for _ in range(known)))
+    )
+
+
 def either(tensor: Tensor) -> Value:
     return EITHER
 
@@ -55,6 +66,7 @@ METHODS: Mapping[str, Answer] = {
     "ndimension": rank,
     "numel": numel,
     "nelement": numel,
+    "stride": strides,
     "is_floating_point": is_of("float"),
     "is_complex": is_of("complex"),
     **{f"is_{what}": either for what in ("contiguous", "signed", "pinned", "shared", "inference", "coalesced")},
@@ -86,6 +98,8 @@ def of_function(name: str, args: tuple[Value, ...]) -> Value:
     """What `torch.numel(x)` and its like answer; Unknown where that is no such question."""
     if name.startswith(CHECKS):
         return NONE
+    if name.endswith((".result_type", ".promote_types")):
+        return Layer("numpy.dtype", {})
     ask = FUNCTIONS.get(name)
     match args:
         case (Tensor() as tensor,) if ask is not None:
