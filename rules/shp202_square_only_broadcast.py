@@ -33,13 +33,14 @@ from itertools import islice
 
 from shapelint.dims import Dim, Symbol
 from shapelint.events import Event, Operation
-from shapelint.evidence import clue, name_of
+from shapelint.evidence import clue, identity, made_by, name_of
 from shapelint.index import operations
 from shapelint.lineups import FACING, Facing, axis_symbol, axis_symbols, birthplaces, displaced, faced, used_together
 from shapelint.rule import Report
-from shapelint.values import Function
+from shapelint.values import NONE, Function
 
 AT_CALLS = True
+TRANSPOSES = frozenset({"transpose", "permute", "t", "mT", "T"})
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -62,10 +63,19 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 
 def named_apart(event: Operation) -> Iterator[tuple[Operation, Facing, Symbol, Symbol]]:
     """The axes that an event lines up and that their author named differently."""
-    for facing in faced(event):
+    for facing in faced(event) if not is_mirrored(event) else ():
         left, right = axis_symbol(facing.left.size), axis_symbol(facing.right.size)
         if left is not None and right is not None and left.name != right.name:
             yield event, facing, left, right
+
+
+def is_mirrored(event: Operation) -> bool:
+    """Whether a value meets its own transpose, which is meant to be square: `a - a.transpose(1, 2)`."""
+    if len(event.operands) != 2:
+        return False
+    makers = [made_by(operand) for operand in event.operands]
+    turned = [m.arguments.get("x", NONE) for m in makers if isinstance(m, Operation) and m.name in TRANSPOSES]
+    return any(identity(value) == identity(operand) for value in turned for operand in event.operands)
 
 
 def is_elsewhere(left: Symbol, right: Symbol, facing: Facing, places: dict[object, Function | None]) -> bool:

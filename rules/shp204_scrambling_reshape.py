@@ -42,6 +42,7 @@ ALIKE = frozenset({
     "new_ones", "new_full", "eye",
 })  # fmt: skip
 PASSED = frozenset({Kind.ELEMENTWISE, Kind.CAST, Kind.RESHAPE, Kind.INDEXING})
+TILES = frozenset({"repeat", "tile"})
 SHIFTS = frozenset({"pad", "cat"})  # (q, k + 1) viewed as (k + 1, q) shifts each row by one
 
 
@@ -63,6 +64,8 @@ def is_meant(events: Sequence[Event], event: Operation, source: Tensor, found: S
     """Whether the order of elements does not matter, or rows are shifted on purpose."""
     symbols = found.moved.size.symbol, found.before.size.symbol
     maker = made_by(source)
+    if isinstance(maker, Operation) and maker.name in TILES and found.are_pairs and found.moved.place > 0:
+        return True
     while isinstance(maker, Operation) and maker.kind in PASSED and maker.operands:
         maker = made_by(maker.operands[0])
     if isinstance(maker, Operation) and maker.name in SHIFTS:

@@ -35,7 +35,8 @@ from shapelint.evidence import axes_of, clue, made_by, name_of
 from shapelint.index import operations
 from shapelint.proposals import axes_named, axes_to_name
 from shapelint.rule import Report
-from shapelint.uses import consumers, is_same, made
+from shapelint.squeezed import is_meant, is_sample
+from shapelint.uses import consumers, made
 from shapelint.values import NONE, Maker, Tensor
 
 LOST = "is lost when its size is 1, as in the last batch of an epoch"
@@ -53,7 +54,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         elif axes_of(event) == (0,) and is_last_state(operand) and is_taken(events, event):
             message = f"{name} has one row for each sample: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
-        elif given == NONE and (lead := leading_axis(operand)) and not is_harmless(events, event):
+        elif given == NONE and (lead := leading_axis(operand)) and not is_meant(events, event, operand):
             message = f"{name} is {operand.shape}: {lead} {LOST}; {axes_to_name(operand)}"
             trace, fix = (clue(event, operand),), axes_named(event, operand)
             yield Report(event, message, trace, fix=fix, fix_message="Name the axes to remove")
@@ -69,23 +70,12 @@ def is_taken(events: Sequence[Event], event: Operation) -> bool:
     )
 
 
-def is_harmless(events: Sequence[Event], event: Operation) -> bool:
-    """Whether no use asks for the axis: one number is taken, or a column is filled."""
-    taken = consumers(events, made(event))
-    return bool(taken) and all(isinstance(use, Operation) and asks_nothing(events, use, event) for use in taken)
-
-
-def asks_nothing(events: Sequence[Event], use: Operation, squeezed: Operation) -> bool:
-    is_stored = use.name == "setitem" and is_same(use.arguments.get("value"), made(squeezed))
-    return use.name == "item" or is_stored or (use.name == "clone" and is_harmless(events, use))
-
-
 def leading_axis(operand: Tensor) -> str:
     """What may be lost together with the axes that are meant; empty where nothing is."""
     shape, event = operand.shape, made_by(operand)
-    if isinstance(event, Operation) and event.name == "nonzero":
-        return ""  # a set of indices: a single one is an index all the same
-    of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER
+    if (isinstance(event, Operation) and event.name == "nonzero") or is_sample(operand):
+        return ""  # of a set of indices a single one is an index all the same
+    of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER and event.name != "interpolate"
     for index, axis in enumerate(shape.head):
         if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)
             return f"its axis {index} ({axis.size})" if shape.least_rank > 1 and may_be_one(axis.size) else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from shapelint.events import Operation
+from shapelint.events import Call, Kind, Operation
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
-from shapelint.values import Many, Tensor, Tuple
+from shapelint.values import Many, Method, Tensor, Tuple, Value, maker_of
 
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
@@ -58,3 +58,15 @@ def rebuilds(event: Operation) -> bool:
     if event.name == "as_tensor":
         return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
     return event.name in REBUILDS
+
+
+def is_zeros(value: Value) -> bool:
+    """Whether a value was made as zeros: `Variable(grad.new(shape).zero_())`, `torch.zeros_like(p)`."""
+    match maker_of(value):
+        case Call(callee=Method(name=name)):
+            return name == "zero_"
+        case Operation(name="zeros" | "zeros_like" | "new_zeros"):
+            return True
+        case Operation(callee=callee, kind=kind, values=(first, *_)):
+            return callee.endswith(".zero_") or (kind in {Kind.CAST, Kind.AUTOGRAD} and is_zeros(first))
+    return False

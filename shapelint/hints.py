@@ -271,6 +271,8 @@ def _subscript_library(name: str, items: tuple[Value, ...]) -> TypeHint | None:
         match items:
             case (item, Const(value=value)) if value is Ellipsis:
                 return SequenceHint(as_hint(item), "tuple")
+            case (item,):  # most who write Tuple[float] mean any number of them
+                return SequenceHint(as_hint(item), "tuple")
         return TupleHint(tuple(map(as_hint, items)))
     if name in SEQUENCES:
         return SequenceHint(as_hint(items[0]), SEQUENCES[name])

@@ -116,7 +116,7 @@ def _join_graphs(a: Graph, b: Graph) -> Graph:
 def _join_lists(a: Tuple | Many, b: Tuple | Many, scope: object) -> Many:
     """Lists of different lengths: any number of what all items have in common."""
     items = [item for part in (a, b) for item in (part.items if isinstance(part, Tuple) else (part.item,))]
-    return Many(reduce(lambda x, y: join(x, y, scope), items), None, "list")
+    return Many(reduce(lambda x, y: join(x, y, scope), items, items[0] if items else UNKNOWN), None, "list")
 
 
 def _join_dicts(a: Dict, b: Dict, scope: object) -> Dict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, product, takewhile
 
 from shapelint.dims import ONE, Dim, Origin, Symbol, Truth, compare
 from shapelint.events import Entered, Event, Input, Kind, Left, Operation
@@ -25,7 +25,7 @@ from shapelint.ops.indexing import indexed
 from shapelint.ops.op import ShapeError, Unknowable
 from shapelint.record import record
 from shapelint.shapes import line_up, never_equal
-from shapelint.values import UNKNOWN, Axis, Function, Maker, Run, Shape, Tensor, Value
+from shapelint.values import UNKNOWN, Axis, Function, Int, Maker, Run, Shape, Tensor, Tuple, Value
 
 PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 SQUARES = frozenset({"pow", "square", "mul"})
@@ -150,6 +150,8 @@ def is_meant(event: Operation, table: Table) -> bool:
     maker = maker_event(table.column, table.place)
     if not isinstance(maker, Operation):
         return False
+    if is_channel(maker, table):
+        return True
     if table.maker is Maker.KEEPDIM:  # |x|^2 + |y|^2 - 2 x.y
         return any(
             isinstance(e := made_by(v), Operation) and e.name == maker.name for v in elementwise_sources(table.vector)
@@ -162,6 +164,16 @@ def is_meant(event: Operation, table: Table) -> bool:
     return any(identity(v) == identity(before) for v in elementwise_sources(table.vector)) or (
         is_grid(before) and is_grid(table.vector)
     )
+
+
+def is_channel(maker: Operation, table: Table) -> bool:
+    """Whether one of as many channels is cut out as it is spread over: rgba[..., 3:4] * background of 4."""
+    x, index = maker.arguments.get("x"), maker.arguments.get("index")
+    if maker.name != "getitem" or not isinstance(x, Tensor) or not isinstance(index, Tuple):
+        return False
+    picked = sum(1 for _ in takewhile(lambda item: isinstance(item, Int), reversed(index.items)))
+    axis = x.shape.axis(table.place - picked)
+    return axis is not None and axis.size == table.size and table.size.value is not None
 
 
 def is_grid(value: Value) -> bool:

@@ -42,6 +42,12 @@ class Scramble:
         """Whether both are parts of one axis of the source: its order was made elsewhere."""
         return self.moved.place == self.before.place
 
+    @property
+    def are_pairs(self) -> bool:
+        """Whether numbers of one axis are read in pairs, none of which is torn: 2 * 4 as (4, 2)."""
+        moved, before = self.moved.size.value, self.before.size.value
+        return self.is_inside_axis and before == 2 and moved is not None and not moved % before
+
 
 def scramble(source: Shape, target: Shape) -> Scramble | None:
     """Why a reshape of `source` to `target` takes elements out of order; None where it does not, or may not.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shapelint.effects import is_zeros
 from shapelint.events import Call, Entered, Event, Input, Item, Joined, Operation, Region, Written
 from shapelint.index import events_of, once_per_file
 from shapelint.paths import Act
@@ -260,7 +261,7 @@ def act_of(event: Event, roles: Roles) -> Act | None:
         case Call():
             return _unclear(event, roles)
         case Written(attribute="grad", value=value):
-            return Act("cleared" if value == NONE else "written", event, event.owner)
+            return Act("cleared" if value == NONE or is_zeros(value) else "written", event, event.owner)
     return None
 
 

@@ -31,6 +31,7 @@ ORDER = (
     {"lineups", "outer", "rounds", "uses", "switched", "spans", "paths"},
     {"rows"},
     {"batches", "directions"},
+    {"squeezed"},
     {"samples"},
     {"narrow"},
     {"squares"},
@@ -63,7 +64,7 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 SHARED_BY_RULES = {
     "index", "evidence", "lineups", "outer", "proposals", "memory", "inert", "dataflow", "effects", "gradients",
     "registration", "rowmajor",
-    "uses", "batches", "directions", "samples",
+    "uses", "batches", "directions", "samples", "squeezed",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
     "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "optimized", "leaves",

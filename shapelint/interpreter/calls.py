@@ -234,11 +234,18 @@ def call_tensor_method(
         result = operate(frame, f"{owner}.{name}", whole, node)
         if result is not None:
             if name.endswith("_") and receiver_node is not None and isinstance(result, Tensor):
-                attributes.rebind(frame, receiver_node, result)
+                attributes.rebind(frame, written_by(receiver_node), result)
             return result
     if name == "size" and not arguments.args and not arguments.kwargs:
         return attributes.shape_value(receiver)
     return opaque(frame, Method(receiver, name), arguments, node, questions.of_writing(receiver, name))
+
+
+def written_by(node: cst.CSTNode) -> cst.CSTNode:
+    """What a chain of methods that work in place writes into: `x` of `x.scatter_(1, index, 1).unsqueeze_(1)`."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value.endswith("_"):
+        node = node.func.value
+    return node
 
 
 def call_update(

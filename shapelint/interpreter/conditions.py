@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.interpreter import attributes, expressions, learning, subscripts
+from shapelint.interpreter import attributes, expressions, learning, operators, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.scopes import learn
 from shapelint.values import (
@@ -57,6 +57,10 @@ def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.B
             equal(frame, left, right)
         case ("Equal" | "NotEqual", _):
             different(frame, left, right)
+        case _ if rank_of(left) is not None and operator in operators.ORDERINGS:  # while x.ndim < y.ndim
+            x, y = quietly(frame, left), quietly(frame, right)
+            if isinstance(x, Int) and isinstance(y, Int):
+                frame.alive = operators.compared(operator, x.dim, y.dim) != Const(not truth)
 
 
 def equal(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression) -> None:

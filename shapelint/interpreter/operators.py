@@ -14,6 +14,7 @@ from shapelint.interpreter import attributes, iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.joins import join
+from shapelint.ops.dtypes import named
 from shapelint.provenance import originate
 from shapelint.scopes import compare_numbers
 from shapelint.values import (
@@ -329,6 +330,9 @@ def compare_values(
         case Const(value=str() | bool() | None as x), Const(value=str() | bool() | None as y):
             if operator in {"Equal", "NotEqual"}:
                 return Const((x == y) is (operator == "Equal"))
+        case Library(name=a), Library(name=b) if a.startswith("torch.") and operator in {"Equal", "NotEqual"}:
+            x, y = named(left), named(right)
+            return UNKNOWN if x is None or y is None else Const((x == y) is (operator == "Equal"))
         case Union(), _:
             return UNKNOWN
         case (Unknown(), _) | (_, Unknown()) if not isinstance(left, Const) and not isinstance(right, Const):
@@ -383,4 +387,8 @@ def membership(operator: str, left: Value, right: Value) -> Value:
         case Const(value=str() as key), Tuple(items=items) if all(isinstance(i, Const) for i in items):
             found = any(isinstance(i, Const) and i.value == key for i in items)
             return Const(found is (operator == "In"))
+        case Int(dim=dim), Tuple(items=items) if dim.value is not None:  # x.ndim in (3, 4)
+            values = [item.dim.value if isinstance(item, Int) else None for item in items]
+            if dim.value in values or None not in values:
+                return Const((dim.value in values) is (operator == "In"))
     return UNKNOWN

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from shapelint.events import Branch, Ends, Region, Returned
+from shapelint.events import Branch, Ends, Event, Region, Returned
 from shapelint.interpreter import (
     assignments,
     casting,
@@ -24,9 +24,9 @@ from shapelint.interpreter import (
 from shapelint.interpreter.assignments import assign
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import CALL_COST, Frame
-from shapelint.interpreter.transforms import REGIONS
+from shapelint.interpreter.transforms import RAISING, REGIONS
 from shapelint.scopes import Path
-from shapelint.values import NONE, UNKNOWN, Layer, Library, Unknown, Value
+from shapelint.values import NONE, UNKNOWN, Layer, Library, Method, Unknown, Value
 
 Executor = Callable[[Frame, Any], None]
 
@@ -167,11 +167,14 @@ def tries(frame: Frame, node: cst.Try | cst.TryStar) -> None:
 
 def enters(frame: Frame, node: cst.With) -> None:
     regions: list[str] = []
+    told: list[Event] | None = None
     around = autocast = frame.autocast
     for item in node.items:
         value = evaluate(frame, item.item)
         name = region_of(frame, item.item, value)
-        if name is not None:
+        if name == "raises":
+            told = frame.run.events
+        elif name is not None:
             regions.append(name)
             arguments = value.config if isinstance(value, Layer) else {}
             frame.tell(Region(name, True, frame.site(item.item), arguments))
@@ -179,9 +182,13 @@ def enters(frame: Frame, node: cst.With) -> None:
         if item.asname is not None:
             assign(frame, item.asname.name, value if not isinstance(value, Library) else UNKNOWN)
     frame.autocast = autocast
+    if told is not None:
+        frame.run.events = []  # what is to fail there is no news
     with frame.region(tuple(regions)):
         execute_block(frame, node.body)
     frame.autocast = around
+    if told is not None:
+        frame.run.events = told
     for name in reversed(regions):
         frame.tell(Region(name, False, frame.site(node)))
 
@@ -193,8 +200,11 @@ def region_of(frame: Frame, node: cst.BaseExpression, value: Value) -> str | Non
             return REGIONS[name]
     if isinstance(node, cst.Call):
         callee = evaluate(frame, node.func)
-        if isinstance(callee, Library):
-            return REGIONS.get(callee.name)
+        match callee:
+            case Library(name=name):
+                return REGIONS.get(name)
+            case Method(name=name) if name in RAISING:
+                return "raises"
     return None
 
 

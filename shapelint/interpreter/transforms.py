@@ -177,4 +177,6 @@ REGIONS: Mapping[str, str] = {
     "torch.autocast": "autocast",
     "torch.cuda.amp.autocast": "autocast",
     "torch.amp.autocast": "autocast",
+    "pytest.raises": "raises",
 }
+RAISING = frozenset({"assertRaises", "assertRaisesRegex"})  # methods of unittest.TestCase

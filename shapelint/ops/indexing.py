@@ -85,8 +85,8 @@ def indexed(x: Tensor, index: Value) -> Shape:
     rank = x.shape.rank
     if rank is not None and needed > rank:
         if rank == 0:
-            if may_be_object(x):
-                raise Unknowable("strings and lists in arrays of objects have items of their own")
+            if may_be_object(x) or may_be_of_distribution(x):
+                raise Unknowable("it need not be one number")
             raise ShapeError("it is a single number, which has no axes to index: .item() gives it")
         raise ShapeError(f"{needed} indices for {x.shape}, which has {rank} axes")
     if not any(isinstance(item, Rest) for item in items):
@@ -104,6 +104,16 @@ def may_be_object(x: Tensor) -> bool:
     """Whether what numpy holds need not be numbers: np.loadtxt(path, dtype=str), np.empty(n, dtype=object)."""
     is_element = isinstance(x.made_by, Operation) and x.made_by.name == "getitem"
     return x.dtype is None and (x.library == "numpy" or (x.library is None and is_element))
+
+
+def may_be_of_distribution(x: Tensor) -> bool:
+    """Whether a method gave it that says all that is known of its receiver: the mean of a distribution has axes."""
+    event = x.made_by
+    if not isinstance(event, Operation) or event.kind is not Kind.REDUCTION or len(event.values) != 1:
+        return False
+    owner = event.values[0]
+    is_open = isinstance(owner, Tensor) and owner.shape.rank is None and not owner.shape.least_rank
+    return is_open and x.library is None and not isinstance(owner.made_by, Operation)  # type: ignore[union-attr]
 
 
 def _items(index: Value, x: Tensor) -> Iterator[Item]:
@@ -224,8 +234,8 @@ def _apply(items: Sequence[Item], axes: tuple[Axis, ...]) -> Iterator[Cell]:
 
 
 def _check_element(at: Dim | None, axis: Axis) -> None:
-    if at is None or at.value is None or axis.size.value is None:
-        return
+    if at is None or at.value is None or not axis.size.value:
+        return  # also of an empty array, which is to grow before anybody takes something out
     if not -axis.size.value <= at.value < axis.size.value:
         raise ShapeError(f"index {at} of an axis of {axis}")
 

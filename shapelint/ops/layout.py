@@ -17,8 +17,7 @@ NEW = Axis(ONE, maker=Maker.INSERTED)
 
 def squeeze(x: Value, dim: Value = NONE) -> Shape:
     """Without the axes of size 1, or those of `dim` that are 1. A named size counts as generic: it stays."""
-    shape = tensor(x).shape
-    axes = axes_argument(dim)
+    shape, axes = tensor(x).shape, axes_argument(dim)
     if shape.rank == 0:
         return shape
     return _squeeze_all(shape) if axes is None else _squeeze_some(shape, axes)
@@ -30,7 +29,8 @@ def _squeeze_all(shape: Shape) -> Shape:
     open_ends = [i for i, axis in enumerate(shape.head) if _may_be_one(axis.size)]
     kept = [axis for axis in shape.head if axis.size != ONE]
     if not open_ends:
-        return Shape(tuple(kept))
+        is_idle = len(kept) == len(shape.head) and any(axis.size.value is None for axis in kept)
+        return hidden(shape, "squeeze") if is_idle else Shape(tuple(kept))  # nobody squeezes for nothing
     head = tuple(a for a in shape.head[: open_ends[0]] if a.size != ONE)
     tail = tuple(a for a in shape.head[open_ends[-1] + 1 :] if a.size != ONE)
     return Shape(head, Run("", (shape, "squeeze")), tail)
