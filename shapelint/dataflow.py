@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shapelint.effects import cuts, effect_of, is_array_of_numpy, is_flat, rebuilds
+from shapelint.effects import cuts, effect_of, is_array_of_numpy, is_differentiated, is_flat, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Left, Operation, Region, Stored
 from shapelint.index import once_per_file
 from shapelint.ops.op import GraphEffect
-from shapelint.provenance import parts
+from shapelint.provenance import enters, parts
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import WEIGHTED_LAYERS, steps_of
@@ -270,7 +270,7 @@ class Flow:
         operands = self.any_of(event.values) | self.hold(event.layer)
         if is_array_of_numpy(event):
             return Hold(cuts=operands.cuts)
-        if cuts(event) or rebuilds(event) or is_flat(event):
+        if cuts(event) or (rebuilds(event) and not is_differentiated(self.events, event)) or is_flat(event):
             return Hold(cuts=(Cut(event, operands.live),)) if operands.live else operands
         if event.layer is not None and event.layer.name in WEIGHTED_LAYERS:
             return Hold(operands.live | {event.layer})
@@ -281,7 +281,9 @@ class Flow:
     def is_weighted(self, event: Operation, operands: Hold) -> bool:
         """Whether a factor that was detached may be the weight of one that the caller gave, attached or not."""
         deliberate = all(cut.is_flat or getattr(cut.event, "name", "") in {"detach", "data"} for cut in operands.cuts)
-        given = [value for value in event.values if isinstance(maker_of(value), Input) and self.hold(value) == LOOSE]
+        is_mask = event.name == "mul" and all(cut.is_flat for cut in operands.cuts)
+        depth = 50 if is_mask else 0  # it weighs what was computed from them, too
+        given = [value for value in event.values if enters(value, depth) and self.hold(value) == LOOSE]
         return deliberate and any(isinstance(value, Tensor | Unknown) for value in given)
 
     def of_call(self, event: Call) -> Hold:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from shapelint.events import Call, Kind, Operation
+from shapelint.events import Call, Event, Kind, Operation
+from shapelint.evidence import within_call
+from shapelint.index import once_per_file, operations
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
-from shapelint.values import Many, Method, Tensor, Tuple, Value, maker_of
+from shapelint.provenance import parts
+from shapelint.values import NONE, Many, Method, Tensor, Tuple, Value, maker_of
 
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
@@ -70,3 +74,14 @@ def is_zeros(value: Value) -> bool:
         case Operation(callee=callee, kind=kind, values=(first, *_)):
             return callee.endswith(".zero_") or (kind in {Kind.CAST, Kind.AUTOGRAD} and is_zeros(first))
     return False
+
+
+@once_per_file
+def _differentiated(events: Sequence[Event]) -> Iterator[frozenset[int]]:
+    given = parts(event.arguments.get("inputs", NONE) for event in operations(events, {"grad"}))
+    yield frozenset(id(maker_of(within_call(value))) for value in given)
+
+
+def is_differentiated(events: Sequence[Event], event: Operation) -> bool:
+    """Whether a copy is made so that autograd.grad gives its gradient: penalties on gradients, Langevin's steps."""
+    return id(event) in _differentiated(events)[0]

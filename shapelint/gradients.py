@@ -13,7 +13,21 @@ from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import is_module, is_parameter, steps_of
 from shapelint.switched import handled, is_among, optimized, source_of
-from shapelint.values import NONE, TRUE, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of, options
+from shapelint.values import (
+    NONE,
+    TRUE,
+    Function,
+    Layer,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+    options,
+)
 
 
 @once_per_file
@@ -111,7 +125,10 @@ def _of_prediction(flow: Flow, dead: DeadTerm) -> bool:
 
 def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Iterator[DeadTerm]:
     """The additive parts of a loss that were cut off, while others are attached."""
-    parts = list(flow.terms(loss))
+    ways = () if is_certain else ways_to(loss)
+    for way in ways:  # what is returned on one path is no part of what is on another
+        yield from dead_parts(flow, way, event, is_certain)
+    parts = list(flow.terms(loss)) if not ways else []
     if not is_certain and not any(is_scalar(flow, term) for term in parts):
         return  # the cheap question first: most returned values are no losses
     terms = [(term, flow.hold(term)) for term in parts]
@@ -126,6 +143,16 @@ def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Itera
             before = {id(earlier) for earlier in ancestors(cut.place)}
             if not any(id(maker_of(part)) in before or weighs(cut, part) for part, other in terms if other.live):
                 yield DeadTerm(cut, alive[0], term, event, frozenset().union(*(cut.lost for cut in found)))
+
+
+def ways_to(loss: Value) -> tuple[Value, ...]:
+    """What a returned value is on each path that leads to it; nothing where there is one."""
+    match maker_of(loss):
+        case Joined(options=ways):
+            return tuple(ways)
+        case Call(callee=Function(), result=result) if maker_of(result) is not None:
+            return ways_to(result)
+    return ()
 
 
 def hangs_on_lists(flow: Flow, term: Value) -> bool:

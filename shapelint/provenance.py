@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import is_
 
-from shapelint.events import Event, Item, Joined, Site
+from shapelint.events import Event, Input, Item, Joined, Site
 from shapelint.values import Dict, Float, Int, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 
@@ -91,3 +91,11 @@ def ancestors(event: Event, most: int = 2000) -> Iterator[Event]:
                 yield source
         if len(seen) > most:
             return
+
+
+def enters(value: Value, depth: int = 0) -> bool:
+    """Whether the code at hand was given a value from outside, or what it was made from in the last `depth` events."""
+    event = maker_of(value)
+    if event is None or isinstance(event, Input):
+        return event is not None
+    return depth > 0 and any(isinstance(source, Input) for source in ancestors(event, depth))

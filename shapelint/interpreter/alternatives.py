@@ -36,8 +36,9 @@ def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments,
     if not results:
         return UNKNOWN
     common = common_method(options)
-    is_asked = all(len(events) == 1 and isinstance(events[0], Call) for events in told)
-    if common is not None and is_asked and all(isinstance(result, Unknown) for result in results):
+    of_libraries = [index for index, option in enumerate(options) if getattr(option, "function", None) is None]
+    is_asked = all(len(told[i]) == 1 and isinstance(told[i][0], Call) for i in of_libraries)
+    if common is not None and is_asked and all(isinstance(results[i], Unknown) for i in of_libraries):
         return calls.opaque(frame, common, arguments, node)
     result = results[0]
     for other in results[1:]:
@@ -61,9 +62,14 @@ def call_array_method(frame: Frame, options: tuple[Value, ...], arguments: Argum
 
 
 def common_method(options: tuple[Value, ...]) -> Method | None:
-    """`opt.step` where opt is Adam(...) or SGD(...), `net.zero_grad`: a method of an object that is one of several."""
-    methods = [option for option in options if isinstance(option, Method) and option.function is None]
+    """`opt.step` where opt is Adam(...) or SGD(...), `net.zero_grad`: a method of an object that is one of several.
+
+    One of them may be a stand-in that is written by hand: `scaler = GradScaler() if amp else NoScaler()`.
+    """
+    methods = [option for option in options if isinstance(option, Method)]
     found = [method for method in methods if isinstance(method.receiver, Layer | Instance)]
     if len(found) < len(options) or len({method.name for method in found}) != 1:
+        return None
+    if any(m.function is not None for m in found) and not any(isinstance(m.receiver, Layer) for m in found):
         return None
     return Method(Union(tuple(method.receiver for method in found)), found[0].name)

@@ -290,6 +290,8 @@ def set_attribute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
         case (Instance() as owner, name, value):
             if isinstance(name, Const) and isinstance(name.value, str):
                 owner.attributes[name.value] = value
+            elif isinstance(value, Tensor | Unknown):  # any of those that hold arrays may be another one now
+                owner.attributes = {n: v for n, v in owner.attributes.items() if not isinstance(v, Tensor)}
             inside = frame.function.name if frame.function is not None else ""
             frame.tell(Stored(owner, getattr(name, "value", None) or "", value, frame.site(node), None, inside))
     return NONE

@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.dims import Origin, anonymous, as_dim
-from shapelint.events import Input
+from shapelint.events import Input, Operation
 from shapelint.interpreter import attributes, expressions, learning, spaces
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
@@ -221,6 +221,11 @@ def of_dict(frame: Frame, base: Dict, index: Value, node: cst.Subscript) -> Valu
             return UNKNOWN
         if found is base.other and found is UNKNOWN:
             return frame.unknown(str(key), node, "item", base)
+        if found is base.other and isinstance(found, Tensor) and isinstance(found.made_by, Operation):
+            is_open = found.shape == Shape((), found.shape.run)
+            shape = Shape((), Run("", (base, key))) if is_open else found.shape
+            item = frame.unknown(str(key), node, "item", base)  # {k: f(v) for k, v in ...} has many of them
+            return replace(found, shape=shape, made_by=item.made_by)
         return single(base, found, key) if found is base.other else found
     values = [value for _, value in base.items] + ([base.other] if base.other is not None else [])
     return expressions.joined(values, frame.place(node))
