@@ -25,7 +25,7 @@ from shapelint.ops.indexing import indexed
 from shapelint.ops.op import ShapeError, Unknowable
 from shapelint.record import record
 from shapelint.shapes import line_up, never_equal
-from shapelint.values import UNKNOWN, Axis, Const, Function, Int, Maker, Run, Shape, Tensor, Tuple, Value
+from shapelint.values import UNKNOWN, Axis, Function, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value
 
 PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 SQUARES = frozenset({"pow", "square", "mul"})
@@ -171,8 +171,11 @@ def is_channel(maker: Operation, table: Table) -> bool:
     x, index = maker.arguments.get("x"), maker.arguments.get("index")
     if maker.name != "getitem" or not isinstance(x, Tensor) or not isinstance(index, Tuple):
         return False
-    picked = sum(1 for _ in takewhile(lambda item: isinstance(item, Int), reversed(index.items)))
-    axis = x.shape.axis(table.place - picked)
+    behind = list(takewhile(lambda item: isinstance(item, Int | Slice), reversed(index.items)))
+    slices = [place for place, item in enumerate(behind) if isinstance(item, Slice)]
+    if not -len(slices) <= table.place < 0:
+        return False  # the axis was not cut, but inserted
+    axis = x.shape.axis(-slices[-table.place - 1] - 1)
     return axis is not None and axis.size == table.size and table.size.value is not None
 
 
@@ -254,7 +257,7 @@ def displaced(event: Operation) -> Iterator[Facing]:
     if event.kind is not Kind.ELEMENTWISE or event.problem is not None or len(event.operands) != 2:
         return
     short, long = sorted(event.operands, key=lambda operand: operand.shape.least_rank)
-    if short.shape.rank is None or long.shape.rank is None or short.shape.rank == long.shape.rank:
+    if short.shape.rank is None or short.shape.rank >= long.shape.least_rank:
         return
     for pair in line_up(long.shape, short.shape).pairs:
         if pair.left is None or pair.right is None or ONE in (pair.left.size, pair.right.size):
@@ -280,8 +283,6 @@ def axis_symbol(size: Dim) -> Symbol | None:
     """The named axis that a size is, or that cuts it off: x[:t] has t rows, or fewer."""
     symbol = size.symbol
     if symbol is not None and symbol.derivation is not None and symbol.derivation.function in {"min", "slice"}:
-        if any(operand.symbol is None and operand.symbols() for operand in symbol.derivation.operands):
-            return None  # x[t - n : t] has n rows
         named = {axis_symbol(operand) for operand in symbol.derivation.operands} - {None}
         return named.pop() if len(named) == 1 else None
     return symbol if symbol is not None and symbol.origin is Origin.AXIS and symbol.derivation is None else None
@@ -311,7 +312,6 @@ def birthplaces(events: Iterable[Event]) -> dict[object, Function | None]:
     """By scope of names: the function in which they first occur; None for the letters of a pattern."""
     places: dict[object, Function | None] = {}
     stack: list[Function] = []
-    letters: set[str] = set()
     for event in events:
         match event:
             case Entered(function=function):
@@ -319,11 +319,8 @@ def birthplaces(events: Iterable[Event]) -> dict[object, Function | None]:
             case Left() if stack:
                 stack.pop()
             case Operation(operands=operands, result=result):
-                if event.name == "einsum" and isinstance(pattern := event.arguments["equation"], Const):
-                    letters.update(str(pattern.value))
                 for symbol in (symbol for operand in operands for symbol in axis_symbols(operand.shape)):
-                    is_letter = symbol.name in letters
-                    places.setdefault(symbol.scope, stack[-1] if stack and not is_letter else None)
+                    places.setdefault(symbol.scope, stack[-1] if stack else None)
                 if event.name in PATTERNS and isinstance(result, Tensor):
                     for symbol in axis_symbols(result.shape):
                         places.setdefault(symbol.scope, None)

@@ -26,6 +26,8 @@ STORIES = {
     "named_tuples": (),
     "command_lines": (),
     "slice_objects": (),
+    "jax_decorators": (),
+    "pretrained_models": ("torchvision", "timm", "transformers"),
 }
 
 

@@ -162,6 +162,8 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             objects.resized(frame, container, target.value)
         case Unknown() if isinstance(index, Const):
             frame.tell(Written(container, repr(index.value), value, frame.site(node)))
+        case Unknown() if isinstance(value, Layer):
+            frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
         case Tuple(items=items, kind=kind):
             if kind in {"Sequential", "ModuleList"}:
                 frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))

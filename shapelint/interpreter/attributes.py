@@ -88,6 +88,8 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
             return of_instance(frame, base, name, node)
         case Class():
             found = base.lookup(name)
+            if found is None and name == "create" and base.is_a("flax.training.train_state.TrainState"):
+                return Method(base, name)
             return unwrapped(frame, found, base, node) if found is not None else UNKNOWN
         case Method(name="super", receiver=receiver, function=Class() as owner):
             return of_super(frame, receiver, owner, name)

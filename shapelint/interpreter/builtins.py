@@ -9,7 +9,7 @@ import libcst as cst
 
 from shapelint.dims import as_dim, data_dependent, derive
 from shapelint.events import Call, Stored
-from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces
+from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces, trainstates
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
@@ -350,6 +350,7 @@ TABLE: Mapping[str, Builtin] = {
     **draws.TABLE,
     **settings.TABLE,
     **spaces.TABLE,
+    **trainstates.TABLE,
     "builtins.len": length,
     "builtins.range": ranged,
     "builtins.slice": sliced,

@@ -20,9 +20,11 @@ from shapelint.interpreter import (
     jaxtransforms,
     objects,
     operations,
+    pretrained,
     settings,
     spaces,
     states,
+    trainstates,
     transforms,
     uses,
 )
@@ -148,6 +150,8 @@ def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) 
             return call_partial(frame, callee, arguments, node)
         case Union(options=options):
             return alternatives.call_options(frame, options, arguments, node)
+        case Unknown(made_by=Call()):
+            return opaque(frame, callee, arguments, node, pretrained.output(frame, callee, arguments))
     return opaque(frame, callee, arguments, node)
 
 
@@ -305,6 +309,8 @@ def call_instance_method(frame: Frame, method: Method, arguments: Arguments, nod
         return call_function(frame, method.function, arguments.after(method.receiver, None), node)
     if method.name in settings.METHODS:
         known = settings.call(frame, method, arguments, node)
+    elif method.name in trainstates.METHODS:
+        known = trainstates.call(frame, method, arguments, node)
     else:
         known = library_method(frame, method, arguments, node)
     return opaque(frame, method, arguments, node) if known is None else known

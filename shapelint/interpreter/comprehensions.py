@@ -25,6 +25,8 @@ from shapelint.values import (
     Layer,
     Library,
     Many,
+    Method,
+    Partial,
     Tensor,
     Tuple,
     Union,
@@ -72,9 +74,7 @@ def item(frame: Frame, value: Value, node: cst.CSTNode) -> Value:
 
 
 def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
-    """A batch of a DataLoader over a dataset of the linted code, or of one that it puts together by itself."""
-    from shapelint.interpreter.functions import call_function
-
+    """A batch of a DataLoader over what the linted code gives it, or of a dataset that it puts together by itself."""
     if loader.name != LOADER:
         return None
     dataset, collate = whole(loader.config.get("dataset", UNKNOWN)), loader.config.get("collate_fn")
@@ -83,9 +83,28 @@ def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
         sample = of_instance(frame, dataset, node)
     elif isinstance(dataset, Layer):
         sample = sample_of(dataset)
-    if sample is not None and isinstance(collate, Function):
-        return call_function(frame, collate, Arguments((Many(sample, anonymous(object())),)), node)
-    return collated(loader, sample) if sample is not None else None
+    elif isinstance(dataset, Many | Tuple | Tensor):
+        sample = item(frame, dataset, node)
+    if sample is None:
+        return None
+    batch = put_together(frame, collate, Many(sample, anonymous(object())), node) if collate is not None else None
+    return collated(loader, sample) if batch is None else batch
+
+
+def put_together(frame: Frame, collate: Value, samples: Many, node: cst.CSTNode) -> Value | None:
+    """What a `collate_fn` of the linted code makes of a list of samples: a function, a method, or an object."""
+    from shapelint.interpreter.functions import call_function, call_method
+
+    match collate:
+        case Function():
+            return call_function(frame, collate, Arguments((samples,)), node)
+        case Partial(callee=Function() as function, args=args, kwargs=kwargs):
+            return call_function(frame, function, Arguments((*args, samples), dict(kwargs)), node)
+        case Method(receiver=Instance() as owner, name=name):
+            return call_method(frame, owner, name, Arguments((samples,)), node)
+        case Instance() if collate.cls.lookup("__call__") is not None:
+            return call_method(frame, collate, "__call__", Arguments((samples,)), node)
+    return None
 
 
 def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:

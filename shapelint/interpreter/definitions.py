@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.declarations import Annotation, Decorator
 from shapelint.events import Call, Declared
-from shapelint.interpreter import contracts, expressions, subscripts, transforms
+from shapelint.interpreter import contracts, expressions, jaxtransforms, subscripts, transforms
 from shapelint.interpreter.classes import define_class
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import DECORATOR_CREDIT, Frame
@@ -70,6 +70,10 @@ def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDe
             return decorator.receiver if isinstance(decorator.receiver, Method) else value
         case Partial(callee=Library(name=wrapper)) if wrapper in transforms.TRANSPARENT:
             return value
+        case Library(name=wrapper) | Partial(callee=Library(name=wrapper), args=()) if (
+            wrapper in jaxtransforms.TRANSFORMS
+        ):
+            return jaxtransforms.decorated(wrapper, decorator, value)
         case Function():
             return wrapped(frame, decorator, value, node)
         case Union(options=ways):  # typecheck = jaxtyped(typechecker=beartype) if DEBUG else identity

@@ -26,6 +26,7 @@ from shapelint.values import (
     Dict,
     Float,
     Function,
+    Instance,
     Int,
     Layer,
     Library,
@@ -63,12 +64,22 @@ def transformed(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -
     """`jax.grad(f)`: a callable that remembers f; as a decorator with options it waits for f."""
     known = calls.opaque(frame, Library(name), arguments, node)
     match arguments.args:
-        case ((Function() | Method() | Partial() | Layer() | Library()) as function, *rest) if arguments.complete:
+        case ((Function() | Method() | Partial() | Layer() | Library() | Instance()) as function, *rest) if (
+            arguments.complete
+        ):
             options = {**dict(zip(OPTIONS.get(name, ("argnums", "has_aux")), rest)), **arguments.kwargs}
             return Partial(Library(name + APPLIED), (function, Dict(tuple(options.items()))))
         case () if arguments.kwargs:
             return Partial(Library(name), (), tuple(arguments.kwargs.items()))
     return known
+
+
+def decorated(name: str, decorator: Library | Partial, function: Value) -> Value:
+    """`@jax.value_and_grad` or `@partial(jax.grad, argnums=1)` over a function of the linted code, no method."""
+    if not isinstance(function, Function) or function.owner is not None:
+        return UNKNOWN
+    options = decorator.kwargs if isinstance(decorator, Partial) else ()
+    return Partial(Library(name + APPLIED), (function, Dict(tuple(options))))
 
 
 def applied(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value:

@@ -48,6 +48,7 @@ from shapelint.ops import (
     recurrent,
     reductions,
     reshaping,
+    scientific,
     selecting,
     special,
     spectral,
@@ -68,7 +69,7 @@ TOPICS = (
     *(elementwise, operators, broadcasting),
     *(reductions, normalisation, ordering, creation, random, casts, autograd),
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops, einx),
-    *(special, spectral, statistics, masked, assembled, factorisations, storage, fused, limits),
+    *(scientific, special, spectral, statistics, masked, assembled, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
     *(files, datasets, estimators, frames, images, opencv, vision, environments, trees),
 )

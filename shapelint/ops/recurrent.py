@@ -9,7 +9,7 @@ from shapelint.events import Kind
 from shapelint.ops.layer_axes import ONE_INT, ZERO_INT, expect, expect_rank, made, unknown_axis
 from shapelint.ops.op import Op, Part, Result, Unknowable, flag, prepend, size_or_any, tensor
 from shapelint.ops.runs import ends, hidden, joined, with_rank
-from shapelint.values import FALSE, NONE, Axis, Int, Layer, Shape, Tuple, Value
+from shapelint.values import FALSE, NONE, Axis, Int, Layer, Many, Shape, Tuple, Value
 
 PACKED = "torch.nn.utils.rnn.PackedSequence"
 
@@ -99,6 +99,8 @@ def pad_sequence(sequences: Value, batch_first: Value = FALSE) -> Shape:
     match sequences:
         case Tuple(items=items) if items:
             count, first = Axis(as_dim(len(items))), items[0]
+        case Many(item=first, length=Dim() as length):
+            count = Axis(length)
         case _:
             count, first = unknown_axis(), getattr(sequences, "item", NONE)
     _, rest, _ = ends(tensor(first).shape, 1, 0)
