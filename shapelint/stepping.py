@@ -31,9 +31,10 @@ from shapelint.paths import (
 from shapelint.provenance import ancestors
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
+from shapelint.scaled import bounds, gets_scale
 from shapelint.switched import modules_of
-from shapelint.training import Key, Roles, act_of, bounds, gets_scale, is_disabled, key, roles_of, varies
-from shapelint.values import Layer, maker_of
+from shapelint.training import Key, Roles, act_of, given, is_disabled, key, optimizers, roles_of, unproven, varies
+from shapelint.values import maker_of
 
 NOBODY: Key = None  # gradients that no optimizer is known for
 Look: TypeAlias = tuple[Act, Act, tuple[Site, ...]]  # where gradients are looked at, what scaled them, the calls around
@@ -113,6 +114,10 @@ class Tracker:
         place = site or act.site
         self.found.setdefault((kind, id(place.node)), Hazard(kind, act, place, cause))
 
+    def varies(self, owner: Key) -> bool:
+        """Whether it is another optimizer in each round of a loop."""
+        return varies(owner) or owner in self.roles.listed
+
     def step(self, act: Act, states: States, where: Where) -> States:
         paths = [state for state in states if isinstance(state, Path)]
         handler = HANDLERS.get(act.kind)
@@ -181,7 +186,7 @@ def zero(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
 def unscale(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
     owner = key(act.subject, where.names)
     again = [path for path in paths if path.of(owner).is_unscaled and lasts(path.tests)]
-    if again and not varies(owner) and act.other is not None and not is_disabled(act.other):
+    if again and not track.varies(owner) and act.other is not None and not is_disabled(act.other):
         track.report("unscaled again", act)
     if owner not in track.owners:  # one of those that are known, but which?
         yield from (path.changed(perhaps_unscaled, track.owners) for path in paths)
@@ -203,19 +208,28 @@ def lasts(tests: frozenset[Test]) -> bool:
 
 def look(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Iterator[State]:
     """Gradients are clipped or read."""
-    owners = appliers(track, act) or track.owners[1:] or track.owners
-    everyone = [[path.of(owner) for owner in owners] for path in paths]
-    scaled = [grads for all_grads in everyone if all(g.scaled is not None for g in all_grads) for grads in all_grads]
-    if scaled and not any(grads.is_unscaled for all_grads in everyone for grads in all_grads):
-        cause = scaled[0].scaled
-        assert cause is not None
-        if not gets_scale(act):
-            track.looks.append((act, cause, where.calls))
-    if act.kind == "clip" and bounds(act) and everyone and steppers(track):
+    cause = scaling(track, act, paths)
+    if cause is not None and not gets_scale(act):
+        track.looks.append((act, cause, where.calls))
+    if act.kind == "clip" and bounds(act) and paths and steppers(track):
         applied = [path.of(owner) for path in paths for owner in steppers(track)]
         if all(grads.is_applied and grads.backwards for grads in applied):
             track.report("clipped late", act)
     yield from paths
+
+
+def scaling(track: Tracker, act: Act, paths: Sequence[Path]) -> Act | None:
+    """The backward that left the gradients which are looked at multiplied by the scale.
+
+    Where it is known whose gradients these are, one optimizer that was forgotten is enough.
+    """
+    named: list[tuple[Key, ...]] = [(owner,) for owner in appliers(track, act)]
+    for owners in named or [track.owners[1:] or track.owners]:
+        everyone = [[path.of(owner) for owner in owners] for path in paths]
+        scaled = [found[0].scaled for found in everyone if all(grads.scaled is not None for grads in found)]
+        if scaled and not any(grads.is_unscaled for found in everyone for grads in found):
+            return scaled[0]
+    return None
 
 
 def appliers(track: Tracker, act: Act) -> tuple[Key, ...]:
@@ -245,7 +259,7 @@ def step(track: Tracker, act: Act, paths: Sequence[Path], where: Where) -> Itera
     if scaler is not None:
         if all(g.plain is not None for g in grads):
             track.report("not scaled", act, None, grads[0].plain.site)  # type: ignore[union-attr]
-        if not varies(owner) and all((scaler, owner) in path.awaiting for path in paths):
+        if not track.varies(owner) and all((scaler, owner) in path.awaiting for path in paths):
             track.report("not updated", act)
     elif act.other is None and owner in track.proven:
         bypasses(track, act, grads)
@@ -378,22 +392,3 @@ def _in_body(file: Outline, body: Body, roles: Roles) -> Mapping[tuple[str, int]
 def shared(calls: Sequence[Site], others: Sequence[Site]) -> int:
     """How many of the outermost calls are the same."""
     return len([*takewhile(lambda pair: pair[0].node is pair[1].node, zip(calls, others))])
-
-
-def optimizers(acts: Iterable[Act], roles: Roles) -> Iterator[Key]:
-    for act in acts:
-        if act.kind in {"step", "unscale", "zero"} and roles.is_optimizer(act.subject):
-            yield key(act.subject)
-
-
-def unproven(acts: Sequence[Act]) -> Iterator[Key]:
-    """What is stepped where nothing is zeroed and no other optimizer is known: it may be one."""
-    if not any(act.kind in {"zero", "cleared", "managed", "unclear"} for act in acts):
-        yield from (key(act.subject) for act in acts if act.kind == "step")
-
-
-def given(acts: Sequence[Act]) -> Iterator[tuple[Key, frozenset[Key]]]:
-    """The modules whose parameters each optimizer was built with, as far as they are known."""
-    for act in acts:
-        if act.kind == "step" and isinstance(act.subject, Layer) and "params" in act.subject.config:
-            yield key(act.subject), frozenset(map(key, modules_of(act.subject.config["params"])[0]))

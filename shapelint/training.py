@@ -10,20 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shapelint.effects import is_zeros
-from shapelint.events import Call, Entered, Event, Input, Item, Joined, Operation, Region, Written
-from shapelint.index import events_of, once_per_file
+from shapelint.events import Call, Comprehension, Entered, Event, Grown, Input, Item, Joined, Operation, Region, Written
+from shapelint.index import events_of, once_per_file, places_of
 from shapelint.paths import Act
 from shapelint.provenance import ancestors
+from shapelint.scaled import READS, flat, gradient_behind
+from shapelint.switched import modules_of
 from shapelint.values import (
     FALSE,
     NONE,
     UNKNOWN,
     Const,
-    Dict,
-    Float,
     Function,
     Instance,
-    Int,
     Layer,
     Library,
     Many,
@@ -39,7 +38,9 @@ from shapelint.values import (
 
 MARKS = frozenset({"zero_grad", "unscale_", "step"})  # a file without them trains nothing
 TELLING = MARKS | {"scale", "update", "get_last_lr", "get_lr"}  # calls that say what their receiver is
-CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "dispatch_clip_grad"})
+CLIPS = frozenset({
+    "clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "clip_grads_with_norm_", "dispatch_clip_grad",
+})  # fmt: skip
 # What an optimizer or a scaler is asked for, without a change of gradients or of what comes next.
 HARMLESS = frozenset({
     "state_dict", "load_state_dict", "add_param_group", "get_scale", "is_enabled", "scale", "get_last_lr", "get_lr",
@@ -47,17 +48,7 @@ HARMLESS = frozenset({
     "toggle_optimizer", "untoggle_optimizer", "to", "register_step_post_hook", "register_step_pre_hook", "print",
     "modules", "children", "named_modules", "add_scalar", "watch", "append", "save",
 })  # fmt: skip
-# The same numbers in another arrangement, or made of them one by one.
-KEEPING = frozenset({
-    "data", "detach", "clone", "to", "float", "cpu", "cuda", "view", "reshape", "flatten", "ravel", "getitem", "cat",
-    "stack", "abs", "pow", "square", "sqrt", "neg", "sub", "double",
-})  # fmt: skip
-READS = frozenset({
-    "norm", "vector_norm", "sum", "mean", "max", "min", "amax", "amin", "std", "var", "item", "tolist", "numpy",
-    "histc", "median",
-})  # fmt: skip
 LOGS = frozenset({"add_histogram", "add_scalar"})
-LARGEST_BOUND = 1e6  # a clip beyond it only measures
 
 Key = object
 Names = Mapping[int, Value]
@@ -139,6 +130,7 @@ class Roles:
     schedulers: set[Key] = field(default_factory=set)
     half: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)  # functions whose bodies are among the events
+    listed: set[Key] = field(default_factory=set)  # optimizers that a loop or comprehension puts into a list
 
     def is_optimizer(self, value: Value) -> bool:
         return is_optimizer_object(value) or key(value) in self.optimizers
@@ -152,7 +144,7 @@ class Roles:
     def matters(self, value: Value) -> bool:
         match value:
             case Tuple() | Many():
-                return any(map(self.matters, _flat((value,))))
+                return any(map(self.matters, flat((value,))))
             case Layer() | Unknown() | Union():
                 return self.is_optimizer(value) or self.is_scaler(value)
         return False
@@ -210,7 +202,22 @@ def _roles(events: Sequence[Event]) -> Iterator[Roles]:
                     found.optimizers.add(key(optimizer))
     found.half = set(_half(events))
     found.seen = {id(event.function.node) for event in events_of(events, Entered)}
+    found.listed = set(_listed(events))
     yield found
+
+
+def _listed(events: Sequence[Event]) -> Iterator[Key]:
+    """`[Adam(m.parameters()) for m in models]`: what is one to the analysis are several."""
+    yield from (
+        key(event.value) for event in events_of(events, Grown) if event.loops and is_optimizer_object(event.value)
+    )
+    inside = 0
+    for place in sorted((*places_of(events, Comprehension), *places_of(events, "optimizer"))):
+        match events[place]:
+            case Comprehension(begins=begins):
+                inside += 1 if begins else -1
+            case Operation() as made if inside:
+                yield id(made)
 
 
 def roles_of(events: Sequence[Event]) -> Roles | None:
@@ -255,6 +262,8 @@ def act_of(event: Event, roles: Roles) -> Act | None:
             last = name.rpartition(".")[2]
             if last in CLIPS:
                 return Act("clip", event, event.args[0] if event.args else UNKNOWN)
+            if last == "get_total_norm" and event.args and any(map(gradient_behind, flat(event.args))):
+                return Act("read", event, event.args[0])
             if name == "torch.autograd.backward" and event.args:
                 return roles.backward(event, event.args[0])
             return None if name.startswith(("torch.", "builtins.")) else _unclear(event, roles)
@@ -283,7 +292,7 @@ def _of_operation(event: Operation, roles: Roles) -> Act | None:
         others = [value for value in event.values[1:] if isinstance(value, Tensor | Unknown)]
         is_mixed = event.name in {"add", "sub"} and any(gradient_behind(value) is None for value in others)
         return Act("read" if is_mixed or event.name in {"clamp", "clip"} else "written", event, first)
-    found = next((v for v in _flat(event.values) if gradient_behind(v) is not None), None)
+    found = next((v for v in flat(event.values) if gradient_behind(v) is not None), None)
     return None if found is None else Act("read", event, found)
 
 
@@ -345,55 +354,20 @@ def _ways(value: Value) -> tuple[Value, ...]:
     return maker.options if isinstance(maker, Joined) else (value,)
 
 
-def _flat(values: Iterable[Value]) -> Iterator[Value]:
-    for value in values:
-        match value:
-            case Tuple(items=items):
-                yield from _flat(items)
-            case Many(item=item):
-                yield from _flat((item,))
-            case Dict(items=pairs):
-                yield from _flat(item for _, item in pairs)
-            case _:
-                yield value
+def optimizers(acts: Iterable[Act], roles: Roles) -> Iterator[Key]:
+    for act in acts:
+        if act.kind in {"step", "unscale", "zero"} and roles.is_optimizer(act.subject):
+            yield key(act.subject)
 
 
-def gradient_behind(value: Value, depth: int = 0) -> Input | None:
-    """The `p.grad` that a value is, or is computed from in a way that keeps the scale of its numbers."""
-    maker = maker_of(value)
-    if depth > 8:
-        return None
-    match maker:
-        case Input(kind="attribute", name="grad"):
-            return maker
-        case Input(kind="attribute" | "item" | "iteration", source=source) if source is not None:
-            return gradient_behind(source, depth + 1)
-        case Item(of=Operation(values=values, name=name)) if name in KEEPING | READS:
-            return next(filter(None, (gradient_behind(v, depth + 1) for v in _flat(values))), None)
-        case Operation(values=values, name=name) if name in KEEPING | READS or (name == "add" and not maker.in_place):
-            return next(filter(None, (gradient_behind(v, depth + 1) for v in _flat(values))), None)
-        case Operation(name="mul" | "div", values=values):
-            found = [gradient_behind(v, depth + 1) for v in values]
-            is_plain = all(f is not None or isinstance(v, Int | Float) for f, v in zip(found, values))
-            return next(filter(None, found), None) if is_plain else None
-        case Call(callee=Method(receiver=receiver, name=name)) if name in KEEPING:
-            return gradient_behind(receiver, depth + 1)
-    return None
+def unproven(acts: Sequence[Act]) -> Iterator[Key]:
+    """What is stepped where nothing is zeroed and no other optimizer is known: it may be one."""
+    if not any(act.kind in {"zero", "cleared", "managed", "unclear"} for act in acts):
+        yield from (key(act.subject) for act in acts if act.kind == "step")
 
 
-def bounds(act: Act) -> bool:
-    """Whether a clip has a bound that gradients may exceed."""
-    event = act.event
-    bound = event.args[1] if isinstance(event, Call) and len(event.args) > 1 else None
-    match bound:
-        case Float(value=float() as known):
-            return known < LARGEST_BOUND
-        case Int(dim=dim) if dim.value is not None:
-            return dim.value < LARGEST_BOUND
-    return True
-
-
-def gets_scale(act: Act) -> bool:
-    """Whether the scale is taken into account by hand."""
-    before = (event for event in ancestors(act.event, 200) if isinstance(event, Call))
-    return any(isinstance(event.callee, Method) and event.callee.name == "get_scale" for event in before)
+def given(acts: Sequence[Act]) -> Iterator[tuple[Key, frozenset[Key]]]:
+    """The modules whose parameters each optimizer was built with, as far as they are known."""
+    for act in acts:
+        if act.kind == "step" and isinstance(act.subject, Layer) and "params" in act.subject.config:
+            yield key(act.subject), frozenset(map(key, modules_of(act.subject.config["params"])[0]))

@@ -43,6 +43,7 @@ ORDER = (
     {"gradients"},
     {"reached", "traced"},
     {"onward", "retained", "bootstraps"},
+    {"scaled"},
     {"training"},
     {"stepping", "exhausted", "unzeroed"},
     {"optimized"},
