@@ -25,7 +25,7 @@ from shapelint.ops.indexing import indexed
 from shapelint.ops.op import ShapeError, Unknowable
 from shapelint.record import record
 from shapelint.shapes import line_up, never_equal
-from shapelint.values import UNKNOWN, Axis, Function, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value
+from shapelint.values import UNKNOWN, Axis, Const, Function, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value
 
 PATTERNS = frozenset({"einsum", "rearrange", "repeat", "reduce"})
 SQUARES = frozenset({"pow", "square", "mul"})
@@ -283,6 +283,8 @@ def axis_symbol(size: Dim) -> Symbol | None:
     """The named axis that a size is, or that cuts it off: x[:t] has t rows, or fewer."""
     symbol = size.symbol
     if symbol is not None and symbol.derivation is not None and symbol.derivation.function in {"min", "slice"}:
+        if any(operand.symbol is None and operand.symbols() for operand in symbol.derivation.operands):
+            return None  # x[t - n : t] has n rows
         named = {axis_symbol(operand) for operand in symbol.derivation.operands} - {None}
         return named.pop() if len(named) == 1 else None
     return symbol if symbol is not None and symbol.origin is Origin.AXIS and symbol.derivation is None else None
@@ -312,6 +314,7 @@ def birthplaces(events: Iterable[Event]) -> dict[object, Function | None]:
     """By scope of names: the function in which they first occur; None for the letters of a pattern."""
     places: dict[object, Function | None] = {}
     stack: list[Function] = []
+    letters: set[str] = set()
     for event in events:
         match event:
             case Entered(function=function):
@@ -319,8 +322,11 @@ def birthplaces(events: Iterable[Event]) -> dict[object, Function | None]:
             case Left() if stack:
                 stack.pop()
             case Operation(operands=operands, result=result):
+                if event.name == "einsum" and isinstance(pattern := event.arguments["equation"], Const):
+                    letters.update(str(pattern.value))
                 for symbol in (symbol for operand in operands for symbol in axis_symbols(operand.shape)):
-                    places.setdefault(symbol.scope, stack[-1] if stack else None)
+                    is_letter = symbol.name in letters
+                    places.setdefault(symbol.scope, stack[-1] if stack and not is_letter else None)
                 if event.name in PATTERNS and isinstance(result, Tensor):
                     for symbol in axis_symbols(result.shape):
                         places.setdefault(symbol.scope, None)
