@@ -350,19 +350,39 @@ class Flow:
 
     def parts(self, event: Event) -> tuple[Value, ...] | None:
         """What an event adds up or hands on; None where it computes something of its own."""
-        match event:
-            case Joined(options=options):
-                return options
-            case Call(callee=Function(), result=result) if maker_of(result) is not None:
-                return (result,)
-            case Item(of=Call(callee=Function(), result=Tuple(items=items)), index=index) if index < len(items):
-                return (items[index],)
-            case Operation(name="mul" | "div") if not is_without_gradients(event.regions):
-                factors = [value for value in event.values if self.hold(value) != LOOSE]
-                return (factors[0],) if len(factors) == 1 else None
-            case Operation(name=name) if name in LINEAR:
-                return event.values
-        return None
+        if isinstance(event, Operation) and event.name in {"mul", "div"} and not is_without_gradients(event.regions):
+            factors = [value for value in event.values if self.hold(value) != LOOSE]
+            return (factors[0],) if len(factors) == 1 else None
+        return addends(event)
+
+
+def addends(event: Event) -> tuple[Value, ...] | None:
+    """What an event adds up or hands on, and all factors of a product; None where it computes something of its own."""
+    match event:
+        case Joined(options=options):
+            return options
+        case Call(callee=Function(), result=result) if maker_of(result) is not None:
+            return (result,)
+        case Item(of=Call(callee=Function(), result=Tuple(items=items)), index=index) if index < len(items):
+            return (items[index],)
+        case Operation(name=name) if name in LINEAR:
+            return event.values
+    return None
+
+
+def may_be_sum(value: Value) -> bool:
+    """Whether a value could have several terms (`Flow.terms`), whatever hangs on what: the cheap question."""
+    queue, seen, terms = [value], set[int](), 0
+    for current in queue:
+        maker = maker_of(current)
+        if isinstance(current, Union):
+            queue += current.options
+        elif maker is not None and id(maker) not in seen:
+            seen.add(id(maker))
+            parts = addends(maker)
+            queue += parts or ()
+            terms += parts is None
+    return terms > 1
 
 
 def hands(event: Operation | Call) -> tuple[Value, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import LINEAR, LOOSE, Cut, Flow, flow_of
+from shapelint.dataflow import LINEAR, LOOSE, Cut, Flow, flow_of, may_be_sum
 from shapelint.effects import NUMBERS, cuts, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Region, Returned
 from shapelint.index import once_per_file, operations, places
@@ -76,12 +76,11 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     """The parts of losses that were cut off, each cut once: of what is back-propagated, returned or differentiated."""
     if not _has_graphs(events)[0]:
         return
-    flow, seeds = flow_of(events), frozenset(predicted(events))
+    flow, seen = flow_of(events), set[int]()
+    sums = [found for found in losses(events) if (found[2] or not is_table(found[0])) and may_be_sum(found[0])]
+    seeds = frozenset(predicted(events)) if sums else frozenset()
     of_arguments = Flow(events, seeds=seeds) if seeds else flow
-    seen: set[int] = set()
-    for loss, event, is_certain in losses(events):
-        if not is_certain and isinstance(loss, Tensor) and loss.shape.least_rank > 1:
-            continue  # a table is no loss
+    for loss, event, is_certain in sums:
         found = list(dead_parts(flow, loss, event, is_certain))
         if not is_certain:
             found = [d for d in found if (d.cut.lost - d.cut.run and d.cut.run) or not of_arguments.hold(d.term).live]
@@ -93,6 +92,11 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
             if id(dead.cut.event.site.node) not in seen:
                 seen.add(id(dead.cut.event.site.node))
                 yield dead
+
+
+def is_table(value: Value) -> bool:
+    """Whether it is no loss: those have one axis at most."""
+    return isinstance(value, Tensor) and value.shape.least_rank > 1
 
 
 def predicted(events: Sequence[Event]) -> Iterator[Event]:
