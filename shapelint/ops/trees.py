@@ -1,4 +1,4 @@
-"""What jax's libraries make of whole trees of arrays: norms and products (lineax, optax), values with checks (equinox)."""
+"""What jax's libraries make of whole trees of arrays: norms, products (lineax, optax), checked values (equinox)."""
 
 from __future__ import annotations
 
