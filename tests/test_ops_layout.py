@@ -761,7 +761,9 @@ def test_squeeze_of_what_may_be_one() -> None:
     assert call("torch.squeeze", shape_of(N, unknown, M)).rank is None
     assert call("torch.squeeze", shape_of(N, unknown, 1, M)).tail == shape_of(M).head
     assert call("torch.squeeze", shape_of(N, unknown), 1).rank is None
-    assert call("torch.squeeze", shape_of(N, unknown + 1)).rank == 2
+    assert call("torch.squeeze", shape_of(N, 1, unknown + 1)) == shape_of(N, unknown + 1)
+    assert call("torch.squeeze", shape_of(N, unknown + 1)).rank is None, "nobody squeezes for nothing"
+    assert call("torch.squeeze", shape_of(2, 3)) == shape_of(2, 3)
     assert call("numpy.squeeze", shape_of(N, unknown), 1) == shape_of(N)
     assert call("torch.squeeze", Shape((), BATCH, shape_of(N, 1).head), -1) == Shape((), BATCH, shape_of(N).head)
 
