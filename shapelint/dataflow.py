@@ -14,7 +14,7 @@ from shapelint.effects import cuts, effect_of, is_array_of_numpy, is_differentia
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Left, Operation, Region, Stored
 from shapelint.index import once_per_file
 from shapelint.ops.op import GraphEffect
-from shapelint.provenance import enters, parts
+from shapelint.provenance import enters, hands, parts, was_not_followed
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import WEIGHTED_LAYERS, steps_of
@@ -294,10 +294,10 @@ class Flow:
                 return LOOSE
             case Method(name="parameters" | "named_parameters", receiver=receiver) if self.doubts is None:
                 return Hold(frozenset({source_of(receiver)}))
-            case Function() if event.result == UNKNOWN and maker_of(event.result) is None:  # it was not evaluated
-                return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
-            case Function() if (cut := self.cut_within(event)) is not None:
+            case Function() if (cut := self.cut_within(event)) is not None and event.result != UNKNOWN:
                 return Hold(cuts=(Cut(cut, given.live),)) if given.live else LOOSE
+            case Function() if was_not_followed(event) and not self.is_mere(event):
+                return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
             case Function():
                 result = self.hold(event.result)
                 return Hold(cuts=result.cuts) if result.cuts else result | given
@@ -318,10 +318,15 @@ class Flow:
             return Hold(given.live | {source_of(event.callee)})
         return given
 
+    def is_mere(self, call: Call) -> bool:
+        """Whether a function that was not executed for this call computes with nothing that trains itself."""
+        own = self.kept.results.get(id(call.callee)) if call.result != UNKNOWN else None
+        return own is not None and flow_of(self.events).hold(own) == LOOSE
+
     def cut_within(self, call: Call) -> Operation | None:
         """Where a function that was not executed for this call takes what it gives from the graph."""
         own = self.kept.results.get(id(call.callee))
-        if own is None or any(maker_of(part) is not None for part in parts((call.result,))):
+        if own is None or not was_not_followed(call):
             return None
         makers = (maker_of(part) for part in parts((own,)))
         return next((maker for maker in makers if isinstance(maker, Operation) and cuts(maker)), None)
@@ -383,11 +388,6 @@ def may_be_sum(value: Value) -> bool:
             queue += parts or ()
             terms += parts is None
     return terms > 1
-
-
-def hands(event: Operation | Call) -> tuple[Value, ...]:
-    """What an operation or a call is given."""
-    return event.values if isinstance(event, Operation) else (*event.args, *(value for _, value in event.kwargs))
 
 
 @once_per_file

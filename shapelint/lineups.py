@@ -322,7 +322,7 @@ def birthplaces(events: Iterable[Event]) -> dict[object, Function | None]:
             case Left() if stack:
                 stack.pop()
             case Operation(operands=operands, result=result):
-                if event.name == "einsum" and isinstance(pattern := event.arguments["equation"], Const):
+                if event.name == "einsum" and isinstance(pattern := event.arguments.get("equation"), Const):
                     letters.update(str(pattern.value))
                 for symbol in (symbol for operand in operands for symbol in axis_symbols(operand.shape)):
                     is_letter = symbol.name in letters

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import is_
 
-from shapelint.events import Event, Input, Item, Joined, Site
+from shapelint.events import Call, Event, Input, Item, Joined, Operation, Site
 from shapelint.values import Dict, Float, Int, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 
@@ -99,3 +99,13 @@ def enters(value: Value, depth: int = 0) -> bool:
     if event is None or isinstance(event, Input):
         return event is not None
     return depth > 0 and any(isinstance(source, Input) for source in ancestors(event, depth))
+
+
+def hands(event: Operation | Call) -> tuple[Value, ...]:
+    """What an operation or a call is given."""
+    return event.values if isinstance(event, Operation) else (*event.args, *(value for _, value in event.kwargs))
+
+
+def was_not_followed(call: Call) -> bool:
+    """Whether what came back is known by summaries and annotations alone, if at all."""
+    return all(maker_of(part) is None for part in parts((call.result,)))

@@ -16,7 +16,19 @@ from shapelint.ops.autocast import Autocast
 from shapelint.provenance import meeting
 from shapelint.scopes import Path, Scope, meet
 from shapelint.tokens import now
-from shapelint.values import Class, Float, Function, Instance, Library, Many, Shape, Tensor, Tuple, Unknown, Value
+from shapelint.values import (
+    Class,
+    Float,
+    Function,
+    Instance,
+    Library,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+)
 from shapelint.values import Run as AxisRun
 
 MOST_DEPTH = 7  # calls of project functions inside one another
@@ -45,6 +57,7 @@ class Remembered(NamedTuple):
     effects: Effects
     taught: tuple[tuple[Shape, Shape], ...]  # of the shapes of its arguments: before and after
     serial: int
+    made: dict[int, Value]  # the objects in the result that it made itself
 
 
 class Project(Protocol):

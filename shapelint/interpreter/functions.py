@@ -17,6 +17,7 @@ from shapelint.interpreter import (
     expressions,
     hypotheses,
     learning,
+    objects,
     states,
     summaries,
 )
@@ -76,20 +77,19 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     signature: summaries.Signature = (id(function), arguments.args, keywords, regions, before)
     makers = tuple(maker_of(value) for value in (*arguments.args, *arguments.kwargs.values()))
     remembered = None if run.is_exact else run.memo.get(signature)
-    if remembered is not None:
-        known, made_from, changed, after, taught, _ = remembered
+    if remembered is not None and not any(isinstance(part, Instance) for part in remembered.made.values()):
+        known, made_from, changed, after, taught, _, made = remembered
         forget(frame, function, arguments, changed)
         states.leave(frame, places, before, after, node)
         learning.adopt(frame, taught)
-        if all(a is b for a, b in zip(makers, made_from)):
-            keyword_args = tuple(arguments.kwargs.items())
-            frame.tell(Call(function, arguments.args, keyword_args, known, frame.site(node), frame.regions))
-            return known
-        if not any(isinstance(value, Unknown) for value in (*arguments.args, *arguments.kwargs.values())):
-            keyword_args = tuple(arguments.kwargs.items())
-            event = Call(function, arguments.args, keyword_args, known, frame.site(node), frame.regions)
+        is_same = all(a is b for a, b in zip(makers, made_from))
+        if is_same or not any(isinstance(value, Unknown) for value in arguments.values):
+            known = objects.anew(frame, known, made)
+            event = Call(
+                function, arguments.args, tuple(arguments.kwargs.items()), known, frame.site(node), frame.regions
+            )
             frame.tell(event)
-            return originate(known, event)  # alike, but computed from other values
+            return known if is_same and not made else originate(known, event)  # alike, but computed from other values
         del run.memo[signature]  # two unknown values are not of one size
     most = MOST_DEPTH * (4 if run.is_exact else 1)
     is_entry = is_start(frame, function)
@@ -113,6 +113,7 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
         run.entered.add(id(function))
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
+    begun = len(run.events)
     result = evaluate_body(inner, function, at_call=not is_entry)
     if is_free and type(function.node) is cst.FunctionDef:
         run.credit += CALL_COST * len(function.node.body.body)  # back to what it was
@@ -129,7 +130,8 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     after = states.state(places)
     states.leave(frame, places, before, after, node)
     learning.adopt(frame, taught)
-    run.memo[signature] = Remembered(result, makers, changed, after, taught, run.serial)
+    made = objects.made_within(result, run.events, begun)
+    run.memo[signature] = Remembered(result, makers, changed, after, taught, run.serial, made)
     summaries.note(run, function, signature, result)
     return result
 

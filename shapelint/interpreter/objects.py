@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import libcst as cst
 
+from shapelint.events import Event, Operation
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import frames
-from shapelint.values import Layer, Many, Run, Shape, Tensor, Tuple, Unknown, Value
+from shapelint.provenance import parts
+from shapelint.values import Dict, Instance, Layer, Many, Run, Shape, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 
 def after_method(
@@ -52,3 +55,38 @@ def is_of_other(name: str, arguments: Arguments) -> bool:
         return bool(arguments.args or arguments.kwargs)
     first = arguments.args[0] if arguments.args else None
     return name == "scatter" and (isinstance(first, Tensor | Tuple | Many) or not arguments.kwargs.keys() <= SCATTERED)
+
+
+def made_within(result: Value, events: Sequence[Event], begun: int) -> dict[int, Value]:
+    """The objects in what came of a call that it made itself, by identity; an unknown one may be such an object."""
+    held: list[Value] = [part for part in parts((result,)) if isinstance(part, Layer | Instance)]
+    held += [result] if isinstance(result, Unknown | Many) else []
+    made = set(map(id, events[begun:])) if held else set()
+    return {id(part): part for part in held if id(maker_of(part)) in made}
+
+
+def anew(frame: Frame, value: Value, made: dict[int, Value]) -> Value:
+    """What a call that was executed before gives once more: the layers that it makes are others each time."""
+    new: dict[int, Value] = {}
+    for key, layer in made.items():
+        maker = maker_of(layer)
+        if isinstance(layer, Layer) and isinstance(maker, Operation):
+            frame.tell(event := replace(maker))
+            new[key] = replace(layer, made_by=event)
+    return exchanged(value, new) if new else value
+
+
+def exchanged(value: Value, new: dict[int, Value]) -> Value:
+    match value:
+        case Layer():
+            return new.get(id(value), value)
+        case Tuple(items=items):
+            return replace(value, items=tuple(exchanged(item, new) for item in items))
+        case Union(options=options):
+            return replace(value, options=tuple(exchanged(option, new) for option in options))
+        case Many(item=item):
+            return replace(value, item=exchanged(item, new))
+        case Dict(items=items, other=other):
+            others = exchanged(other, new) if other is not None else None
+            return replace(value, items=tuple((key, exchanged(item, new)) for key, item in items), other=others)
+    return value

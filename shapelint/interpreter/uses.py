@@ -70,7 +70,8 @@ def informed(frame: Frame, uses: Iterator[Use], arguments: Arguments, node: cst.
     for use in uses:
         if use.argument >= len(args):
             continue
-        value, place = args[use.argument], arguments.arg_nodes[use.argument]
+        nodes, value = arguments.arg_nodes, args[use.argument]
+        place = nodes[use.argument] if use.argument < len(nodes) else None  # None: written as a keyword before
         known = array(frame, value, use, place, node)
         if known is None:
             continue
