@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shapelint.events import Input, Kind, Operation
 from shapelint.interpreter import attributes, expressions, learning, operators, subscripts
 from shapelint.interpreter.frame import Frame
+from shapelint.ops.questions import may_be_object
 from shapelint.scopes import learn
 from shapelint.values import (
     NONE,
     Class,
     Const,
+    Float,
     Instance,
     Int,
     Library,
+    Shape,
     Tensor,
     Tuple,
     Union,
@@ -134,7 +138,7 @@ def is_none(frame: Frame, node: cst.BaseExpression, truth: bool) -> None:
         if truth:
             refine(frame, node, NONE)
         return
-    narrow(frame, node, value, [option for option in options(value) if (option == NONE) is truth])
+    narrow(frame, node, value, [o for o in options(value) if (o == NONE) is truth or may_be_object(o)])
 
 
 def narrow(frame: Frame, node: cst.BaseExpression, value: Value, kept: list[Value]) -> None:
@@ -192,6 +196,12 @@ def is_instance(value: Value, classes: list[Value]) -> bool | None:
     if not names and not any(isinstance(c, Class) for c in classes):
         return None
     match value:
+        case Tensor(Shape((), None), str() as dtype, "numpy") if "builtins.float" in names and is_drawn(value):
+            return dtype == "float64" or None  # np.float64 is a float
+        case Float() if not isinstance(value.made_by, Input):  # who annotates a float may get an int
+            return (
+                True if "builtins.float" in names else (False if names <= PLAIN_CLASSES | set(ARRAY_CLASSES) else None)
+            )
         case Tensor(library=library):
             wanted = {ARRAY_CLASSES.get(name) for name in names} - {None}
             if not wanted or library is None:
@@ -209,6 +219,11 @@ def is_instance(value: Value, classes: list[Value]) -> bool | None:
             ancestry = list(cls.ancestry())
             return True if any(c in ancestry for c in classes) else None
     return None
+
+
+def is_drawn(number: Tensor) -> bool:
+    """Whether a number of NumPy was computed or taken out of an array: np.array(1.0) is an array."""
+    return not (isinstance(number.made_by, Operation) and number.made_by.kind is Kind.CREATION)
 
 
 PLAIN_CLASSES = frozenset(f"builtins.{name}" for name in ("int", "float", "str", "list", "tuple", "dict", "set"))

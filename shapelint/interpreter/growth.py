@@ -113,6 +113,8 @@ def may_change(frame: Frame, test: cst.CSTNode) -> bool:
     """Whether a loop around binds the name or the attribute that a test asks for: `if is_last:`."""
     if not frame.loops:
         return False
+    if isinstance(test, cst.BooleanOperation):
+        return may_change(frame, test.left) or may_change(frame, test.right)
     while isinstance(test, cst.UnaryOperation | cst.Comparison):
         test = test.expression if isinstance(test, cst.UnaryOperation) else test.left
     name, _ = accumulator(frame, test)
