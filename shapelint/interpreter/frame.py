@@ -146,7 +146,7 @@ class Frame:
     loops: list[cst.CSTNode] = field(default_factory=list)  # around what is executed, outermost first
 
     def site(self, node: cst.CSTNode) -> Site:
-        return Site(node, self.module, self.filename)
+        return tuple.__new__(Site, (node, self.module, self.filename))  # as Site() does, in half the time
 
     def tell(self, event: Event) -> None:
         if not self.run.is_import:
