@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from shapelint.finding import Location
+from shapelint.tokens import forget_scopes
 
 if TYPE_CHECKING:
     import libcst
@@ -115,6 +116,8 @@ def _survives_parsing(text: str) -> bool:
 def paused_gc() -> Iterator[None]:
     """Pause the collector: it would walk the young syntax tree again and again, and find nothing in it.
 
+    Syntax trees and events are many objects and hardly ever cycles.
+
     What was made meanwhile counts as old afterwards, or the first object made then would have all of it walked.
     """
     was_enabled = gc.isenabled()
@@ -126,6 +129,16 @@ def paused_gc() -> Iterator[None]:
             gc.freeze()
             gc.unfreeze()
             gc.enable()
+
+
+MOST_OBJECTS = 15_000_000  # about a gigabyte
+
+
+def collect_when_full() -> None:
+    """Between two files: what many of them left behind is freed once it is much, and not looked at before."""
+    if gc.get_count()[0] > MOST_OBJECTS:
+        forget_scopes(0)
+        gc.collect()
 
 
 def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Location, Location]]:
