@@ -250,10 +250,10 @@ def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
 
 def name_given(target: cst.CSTNode) -> str | None:
     """What `n` and `self.n` call a size."""
-    match target:
-        case cst.Name(value=name) | cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
-            return name
-    return None
+    if type(target) is cst.Name:
+        return target.value
+    is_own = type(target) is cst.Attribute and type(target.value) is cst.Name
+    return target.attr.value if is_own else None  # type: ignore[attr-defined]
 
 
 def is_nameless(symbol: Symbol) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import libcst as cst
 
@@ -77,8 +78,7 @@ def attribute(frame: Frame, node: cst.Attribute) -> Value:
 def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> Value:
     match base:
         case Library(name=module):
-            full = f"{module}.{name}"
-            return CONSTANTS.get(full, Library(full))
+            return of_library(module, name)
         case Tensor():
             return of_tensor(frame, base, name, node)
         case Namespace(names=names):
@@ -107,6 +107,12 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
         case Unknown():
             return of_unknown(frame, base, name, node)
     return Method(base, name)
+
+
+@lru_cache(maxsize=4096)
+def of_library(module: str, name: str) -> Value:
+    full = f"{module}.{name}"
+    return CONSTANTS.get(full, Library(full))
 
 
 def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Value:

@@ -34,6 +34,11 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
     if type(test) is cst.Name:  # first what is most frequent: isinstance is slow on libcst's nodes
         present(frame, test, truth)
         return
+    if type(test) is cst.Comparison:
+        if len(test.comparisons) == 1:
+            target = test.comparisons[0]
+            compared(frame, test.left, type(target.operator).__name__, target.comparator, truth)
+        return
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
             assume(frame, inner, not truth)
@@ -41,8 +46,6 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
             if isinstance(operator, cst.And) is truth:
                 assume(frame, left, truth)
                 assume(frame, right, truth)
-        case cst.Comparison(left=left, comparisons=(cst.ComparisonTarget(operator=operator, comparator=right),)):
-            compared(frame, left, type(operator).__name__, right, truth)
         case cst.Call(func=cst.Name(value="isinstance"), args=(cst.Arg(value=subject), cst.Arg(value=kind))):
             of_class(frame, subject, kind, truth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="is_tensor")), args=(cst.Arg(value=subject),)):
@@ -102,9 +105,11 @@ def different(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression)
 
 def rank_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
     """`x` where the expression is its rank: x.ndim, x.dim(), len(x.shape), len(x.size())."""
+    if type(node) is cst.Attribute:
+        return node.value if node.attr.value == "ndim" else None
+    if type(node) is not cst.Call:
+        return None
     match node:
-        case cst.Attribute(value=owner, attr=cst.Name(value="ndim")):
-            return owner
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="dim" | "ndimension")), args=()):
             return owner
         case cst.Call(func=cst.Name(value="len"), args=(cst.Arg(value=inner),)):

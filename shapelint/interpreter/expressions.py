@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -50,15 +50,13 @@ def evaluate(frame: Frame, node: cst.CSTNode) -> Value:
 
 
 def name(frame: Frame, node: cst.Name) -> Value:
-    match node.value:
-        case "None":
-            return NONE
-        case "True":
-            return TRUE
-        case "False":
-            return FALSE
     value = frame.scope.lookup(node.value)
-    return UNKNOWN if value is None else frame.known(value)
+    if value is None:
+        return CONSTANTS.get(node.value, UNKNOWN)
+    return frame.known(value)
+
+
+CONSTANTS: Mapping[str, Value] = {"None": NONE, "True": TRUE, "False": FALSE}
 
 
 def integer(frame: Frame, node: cst.Integer) -> Value:

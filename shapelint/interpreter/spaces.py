@@ -73,7 +73,8 @@ def settled(frame: Frame, env: Layer) -> Layer:
 @lru_cache(maxsize=64)
 def step_lengths(module: cst.Module) -> frozenset[int]:
     """Into how many values a file unpacks what `env.step(action)` gives: four before gym 0.26, five since."""
-    return frozenset(count for statement in statements(module) for count in unpacked_steps(statement))
+    assigned = (statement for statement in statements(module) if type(statement) is cst.Assign)
+    return frozenset(count for statement in assigned for count in unpacked_steps(statement))
 
 
 def unpacked_steps(statement: cst.CSTNode) -> Iterator[int]:
