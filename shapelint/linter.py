@@ -15,7 +15,6 @@ from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Se
 from shapelint.provenance import ancestors
 from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
-from shapelint.tokens import forget_scopes
 from shapelint.values import maker_of
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ def lint_text(
     """Findings and failures of a text. Raises Unreadable where it cannot be parsed."""
     if ignores_file(text) or (project is None and not source.MENTIONS_TENSORS.search(text)):
         return Outcome()
-    forget_scopes()
     with source.paused_gc():
         return lint_module(source.parse(text), text, filename, config or Config(), project)
 

@@ -60,9 +60,6 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     pieces, sizes = list(pieces_of(source)), [size for axis in target.axes if (size := exact(axis.size)) != ONE]
     if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
         return None
-    before, after = {*_prefixes([piece.size for piece in pieces])}, {*_prefixes(sizes)}
-    if before >= after or before <= after:
-        return None  # axes are merged or split where they are, no more: the frequent case
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes) or _parted(pieces, sizes)
     if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
         return None
@@ -131,8 +128,6 @@ def exact(size: Dim) -> Dim:
     if len(size.terms) != 1:
         return size
     ((monomial, _),) = size.terms
-    if all(symbol.derivation is None for symbol in monomial):
-        return size
     for symbol in monomial:
         if symbol.derivation is not None and symbol.derivation.function == "//":
             dividend, divisor = map(exact, symbol.derivation.operands)

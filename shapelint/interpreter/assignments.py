@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
 from shapelint.events import Stored, Written
-from shapelint.interpreter import attributes, comprehensions, containers, expressions, objects, operators, subscripts
+from shapelint.interpreter import (
+    attributes,
+    comprehensions,
+    containers,
+    expressions,
+    growth,
+    objects,
+    operators,
+    subscripts,
+)
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join, widened
@@ -164,6 +174,10 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             frame.tell(Written(container, repr(index.value), value, frame.site(node)))
         case Unknown() if isinstance(value, Layer):
             frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
+        case Many(item=item, kind="list"):
+            growth.replaced(frame, target.value, item, value, node)
+            either = containers.either(frame, item, value, node)
+            containers.change(frame, target.value, replace(container, item=either), value, node)
         case Tuple(items=items, kind=kind):
             if kind in {"Sequential", "ModuleList"}:
                 frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
@@ -250,10 +264,10 @@ def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
 
 def name_given(target: cst.CSTNode) -> str | None:
     """What `n` and `self.n` call a size."""
-    if type(target) is cst.Name:
-        return target.value
-    is_own = type(target) is cst.Attribute and type(target.value) is cst.Name
-    return target.attr.value if is_own else None  # type: ignore[attr-defined]
+    match target:
+        case cst.Name(value=name) | cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
+            return name
+    return None
 
 
 def is_nameless(symbol: Symbol) -> bool:

@@ -37,8 +37,10 @@ from shapelint.values import (
     Class,
     Const,
     Dict,
+    Float,
     Function,
     Instance,
+    Int,
     Layer,
     Library,
     Many,
@@ -92,9 +94,19 @@ def evaluate_callee(frame: Frame, node: cst.BaseExpression) -> Value:
     if type(node) is not cst.Attribute:
         return expressions.evaluate(frame, node)
     base = expressions.evaluate(frame, node.value)
+    if type(base) is Union:
+        base = without_numbers(base, node.attr.value)
     if isinstance(base, Unknown):
         return Method(base, node.attr.value)
     return frame.known(attributes.attribute_of(frame, base, node.attr.value, node))
+
+
+def without_numbers(union: Union, name: str) -> Value:
+    """What a method is called on that numbers do not have: `loss.backward()` after a sum that began with 0."""
+    if hasattr(float, name) or hasattr(int, name):
+        return union
+    others = tuple(option for option in union.options if not isinstance(option, Int | Float))
+    return union if not others else others[0] if len(others) == 1 else replace(union, options=others)
 
 
 def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:

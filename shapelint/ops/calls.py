@@ -62,15 +62,8 @@ def attach(result: Value, spelling: Spelling) -> Value:
 
 
 def is_trainable(op: Op, layer: Layer) -> bool:
-    if op.name not in TRAINABLE:
-        return False
-    config, defaults = dict(layer.config), _defaults(op)
-    return all((config if name in config else defaults).get(name) != FALSE for name in AFFINE)
-
-
-@cache
-def _defaults(op: Op) -> Mapping[str, object]:
-    return {name: parameter.default for name, parameter in signature(op.shape).parameters.items()}
+    options = {name: p.default for name, p in signature(op.shape).parameters.items()} | dict(layer.config)
+    return op.name in TRAINABLE and all(options.get(name) != FALSE for name in AFFINE)
 
 
 def _attached(result: Value, layer: Layer) -> Value:
