@@ -75,6 +75,9 @@ def leading_axis(operand: Tensor) -> str:
     shape, event = operand.shape, made_by(operand)
     if (isinstance(event, Operation) and event.name == "nonzero") or is_sample(operand):
         return ""  # of a set of indices a single one is an index all the same
+    is_stacked = isinstance(event, Operation) and event.name == "stack" and shape.rank is None
+    if shape.head and not is_stacked and not any(axis.size == ONE for axis in shape.axes):
+        return ""  # what is to go is one of these axes
     of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER and event.name != "interpolate"
     for index, axis in enumerate(shape.head):
         if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)

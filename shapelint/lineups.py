@@ -254,9 +254,10 @@ def displaced(event: Operation) -> Iterator[Facing]:
 
     One of the two sizes that meet is an axis that its author named; no size of them is just unknown.
     """
-    if event.kind is not Kind.ELEMENTWISE or event.problem is not None or len(event.operands) != 2:
+    operands = tensors_of(event)
+    if event.kind is not Kind.ELEMENTWISE or event.problem is not None or len(operands) != 2:
         return
-    short, long = sorted(event.operands, key=lambda operand: operand.shape.least_rank)
+    short, long = sorted(operands, key=lambda operand: operand.shape.least_rank)
     if short.shape.rank is None or short.shape.rank >= long.shape.least_rank:
         return
     for pair in line_up(long.shape, short.shape).pairs:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.effects import cuts, is_flat, rebuilds
-from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned
-from shapelint.gradients import is_made, losses
+from shapelint.events import Call, Entered, Event, Grown, Input, Kind, Operation, Region, Returned
+from shapelint.gradients import losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
 from shapelint.reached import reached_by_losses
@@ -73,17 +73,14 @@ def behind_live(flow: Flow, value: Value, leaving: Mapping[int, Cut]) -> Iterato
 @once_per_file
 def _trained(events: Sequence[Event]) -> Iterator[frozenset[object]]:
     flow = flow_of(events)
-    values = (*(value for value, _, is_certain in losses(events) if is_certain), *given_back(events))
+    values = (*(value for value, _, _ in losses(events)), *given_back(events))
     yield frozenset(origin for value in values for origin in flow.hold(value).live)
 
 
 def given_back(events: Sequence[Event]) -> Iterator[Value]:
-    """What the functions of a file return that nobody calls, and what a script gets from those that it calls.
-
-    What a function returns to another one is looked at where that one goes on with it.
-    """
+    """What a script gets from what it calls."""
     for step in steps_of(events, Returned):
-        if isinstance(step.event, Returned) and len(step.stack) == 1:
+        if isinstance(step.event, Returned) and len(step.stack) == 1 and step.stack[0].at_call:
             yield step.event.value
 
 
@@ -110,24 +107,13 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
             if id(cut.event.site.node) in seen or id(cut.event.site.node) in on_request:
                 continue
             lost = untrained(events, cut, step.stack[-1].owner if step.stack else None)
-            if cut.takes_out and not comes_round(events, cut.event, place):
-                # on purpose, if what was cut off is not even in an optimizer
+            if cut.takes_out:  # on purpose, if what was cut off is not even in an optimizer
                 lost = frozenset(origin for origin in lost if is_among(origin, optimized(events)))
             if not lost and is_drawn_to_go_on(events, cut.event):
                 lost = cut.lost
-            is_weight = any_layer(lost) or (cut.is_flat and any(map(is_made, lost)))
-            if lost and (isinstance(cut.event, Region) or (is_weight and goes_on(events, cut, step))):
+            if lost and (isinstance(cut.event, Region) or (any_layer(lost) and goes_on(events, cut, step))):
                 seen.add(id(cut.event.site.node))
                 yield Cut(cut.event, lost, cut.inside, cut.run), place
-
-
-def comes_round(events: Sequence[Event], cut: Event, place: Event) -> bool:
-    """Whether a state that a layer gets without its graph comes from that layer in the round before.
-
-    Steps are cut off from each other on purpose. But what lies between two of them is never trained.
-    """
-    given = {maker_of(event.before) for event in events_of(events, Carried) if maker_of(event.after) is place} - {None}
-    return bool(given) and any(earlier in given for earlier in ancestors(cut, MOST_SEEN))
 
 
 def goes_on(events: Sequence[Event], cut: Cut, step: Step) -> bool:
@@ -218,6 +204,10 @@ def untrained(events: Sequence[Event], cut: Cut, owner: Value | None) -> frozens
             or is_made(origin)
         )
     )
+
+
+def is_made(origin: object) -> bool:
+    return isinstance(origin, Operation) and origin.name == "parameter"
 
 
 def left_off(events: Sequence[Event]) -> Iterator[Call]:

@@ -90,7 +90,9 @@ def array(frame: Frame, value: Value, use: Use, place: cst.CSTNode | None, node:
         case Tensor():
             tensor = value
         case Unknown():
-            tensor = Tensor(Shape((), Run("", value.made_by)), value.dtype, None, value.graph, value.made_by)
+            tensor = Tensor(
+                Shape((), Run("", value.made_by or object())), value.dtype, None, value.graph, value.made_by
+            )
         case Union(options=options):
             each = (array(frame, option, replace(use, names=()), place, node) for option in options)
             found = tuple(known for known in each if known is not None)
