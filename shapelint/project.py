@@ -123,8 +123,9 @@ class Project:
             self._trees[key] = source.parse(text), len(text)
             self._characters += len(text)
             while len(self._trees) > 1 and self._characters > MOST_CHARACTERS:
-                _, (tree, size) = self._trees.popitem(last=False)
-                self.reported = {name: known for name, known in self.reported.items() if known[0] is not tree}
+                name, (tree, size) = self._trees.popitem(last=False)
+                if name in self.reported and self.reported[name][0] is tree:
+                    del self.reported[name]
                 self._characters -= size
         self._trees.move_to_end(key)
         return self._trees[key][0]
