@@ -277,9 +277,11 @@ def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
             isinstance(maker, Item) and maker.index == 1 and event.name in PAIRS
         )
         return () if is_index or keeps_axes(event) or axes_of(event) is None else (event,)
-    if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"}:
+    is_mended = event.name == "setitem" and is_mask(event.arguments.get("index"))  # totals[totals == 0] = 1
+    if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"} and not is_mended:
         return ()
-    operands = event.operands[:1] if event.name == "expand_as" or event.kind is Kind.CAST else event.operands
+    only_first = event.name == "expand_as" or event.kind is Kind.CAST or is_mended
+    operands = event.operands[:1] if only_first else event.operands
     found: list[Operation] = []
     for operand in operands:
         if operand.shape.rank != 0:
@@ -288,6 +290,10 @@ def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
                 return ()
             found.extend(behind)
     return tuple(found)
+
+
+def is_mask(index: Value | None) -> bool:
+    return isinstance(index, Tensor) and index.dtype == "bool"
 
 
 PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue"})  # values and indices
