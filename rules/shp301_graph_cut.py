@@ -34,6 +34,7 @@ from shapelint.bootstraps import reversed_targets
 from shapelint.dataflow import Cut
 from shapelint.events import Event
 from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
+from shapelint.lookalikes import passed_by
 from shapelint.onward import left_in_forward, onward, recorded_by_hooks
 from shapelint.rule import Clue, Report
 from shapelint.traced import concretised, dead_objectives, names_of, without_gradient
@@ -90,6 +91,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             cut.event,
             f"{cut.event.site.text} stops the gradient of the prediction, and the target beside it stays attached: the "
             "loss moves the target instead. Stop the gradient of the target",
+        )
+    for cut in passed_by(events):
+        yield Report(
+            cut.event,
+            f"The value that passes {words_for(cut)} straight through is compared with what it was made from: this "
+            "moves that, and never the codes. Compute the loss of the codes before this line",
         )
     for event in concretised(events):
         yield Report(

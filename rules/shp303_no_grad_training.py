@@ -50,6 +50,7 @@ from shapelint.barren import barren_terms
 from shapelint.events import Event, Region
 from shapelint.gradients import dead_terms, words_for
 from shapelint.index import events_of
+from shapelint.lookalikes import beside_frozen, compared_without
 from shapelint.onward import frozen_inputs, left_off, onward
 from shapelint.rule import Clue, Report
 
@@ -92,4 +93,16 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             cut.event,
             "The weights of this module are frozen, so that only its input could get a gradient, and here it loses it: "
             "a loss on the result trains nothing. Compute this with gradients; requires_grad_(False) is enough",
+        )
+    for cut in beside_frozen(events):
+        yield Report(
+            cut.event,
+            f"{words_for(cut)} runs without gradients together with a frozen module, though nobody froze it: it is "
+            "never trained. Compute it outside",
+        )
+    for cut in compared_without(events):
+        yield Report(
+            cut.event,
+            "The weights of this module are frozen, so that only what it is given could get a gradient, and both sides "
+            "of the loss lose it here: the loss trains nothing. Compute the prediction's side with gradients",
         )

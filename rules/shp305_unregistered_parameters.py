@@ -2,7 +2,8 @@
 
 Reports layers, modules and Parameters in a plain list, tuple or dict on `self`; a Parameter stored only after an
 operator, `.to()` or `.cuda()` made another tensor of it; layers and Parameters made in `forward`, new at every call;
-a Parameter made of a computed tensor, which cuts off what computed it; random tensors that forward uses like weights.
+a Parameter made of a computed tensor, which cuts off what computed it; random tensors that forward uses like weights,
+and tensors with requires_grad that are no Parameters.
 
 Why: the model trains and its loss falls, but these weights stay as they were initialised.
 
@@ -28,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event, Operation, Stored
+from shapelint.lookalikes import bare_leaves, entered_late
 from shapelint.optimized import choosers
 from shapelint.proposals import registering
 from shapelint.registration import (
@@ -47,6 +49,11 @@ from shapelint.registration import (
 from shapelint.rule import Clue, Report
 from shapelint.values import GraphState, Tensor, Unknown, maker_of
 
+IN_PLAIN = (
+    "The {} in {} are never trained: nn.Module does not look into a plain {}, so parameters(), .to() and state_dict() "
+    "miss them. Use {}"
+)
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     lost: list[tuple[Stored, Report]] = []
@@ -60,6 +67,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     if lost:
         elsewhere, by_hand = settled(events, kept(events)), set(choosers(events))
         yield from (r for s, r in lost if id(s) not in elsewhere and id(s.owner.cls) not in by_hand)
+    for event, name, container in entered_late(events):
+        yield Report(event, IN_PLAIN.format("layers", f"self.{name}", container, PLAIN[container]))
+    for stored in bare_leaves(events):
+        yield Report(
+            stored,
+            f"self.{stored.attribute} has requires_grad, but it is no Parameter: parameters(), .to() and state_dict() "
+            "miss it, and it is never trained. Write nn.Parameter(...)",
+        )
     for place, name in made_in_forward(events):
         if id(place) not in kept(events):
             yield Report(
@@ -85,8 +100,7 @@ def _stored(stored: Stored, events: Sequence[Event]) -> Iterator[Report]:
         what = "Parameters" if all(isinstance(value, Tensor) for value in found) else "layers"
         yield Report(
             stored,
-            f"The {what} in {target} are never trained: nn.Module does not look into a plain {container}, so "
-            f"parameters(), .to() and state_dict() miss them. Use {PLAIN[container]}",
+            IN_PLAIN.format(what, target, container, PLAIN[container]),
             fix=registering(stored.site, found[0]) if stored.container is None else (),
             fix_message="Register what the list holds",
         )

@@ -8,9 +8,9 @@ from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.effects import cuts, is_flat, rebuilds
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
 from shapelint.exhausted import Lost
-from shapelint.gradients import dead_terms
+from shapelint.gradients import dead_terms, is_made
 from shapelint.index import once_per_file, places
-from shapelint.onward import behind, is_made
+from shapelint.onward import behind
 from shapelint.optimized import built, lost
 from shapelint.record import record
 from shapelint.registration import Step, steps
@@ -69,10 +69,17 @@ def misdirected(events: Sequence[Event]) -> Iterator[Lost]:
         live, optimizer = flow.hold(loss.values[0]).live, optimizers[0]
         held = known[id(optimizer)].parts
         layers = [origin for origin in live if isinstance(origin, Layer) and origin not in trained | idle | held]
-        if layers and len(layers) == len(live):
+        if layers and (len(layers) == len(live) or has_twin(optimizer, events)):
             maker = maker_of(layers[0])
             name = f"`{maker.site.text}`" if maker is not None else "a layer"
             yield Lost("missing", optimizer, optimizer.site, name, loss.site)
+
+
+def has_twin(optimizer: Event, events: Sequence[Event]) -> bool:
+    """Whether another optimizer of the same function was given the very same modules: one is a slip of the pen."""
+    mine = next(trained for trained in built(events) if trained.event is optimizer)
+    others = (trained for trained in built(events) if trained.within is mine.within and trained is not mine)
+    return any(other.is_complete and other.parts == mine.parts for other in others)
 
 
 def beginning(outer: Sequence[Span]) -> int:

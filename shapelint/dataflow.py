@@ -50,6 +50,7 @@ ATTACHED = frozenset({GraphState.GRAPH, GraphState.LEAF})  # computed, or the we
 LEAVES = frozenset({"parameter", "requires_grad_"})
 LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
 COUNTS = re.compile(r"\b(U?[Ii]nt\d*|[Bb]ool|LongTensor|BoolTensor)\b")  # annotations of what has no gradient
+STARTS = frozenset({Kind.CREATION, Kind.RANDOM})
 MOST_DEPTH = 400
 
 
@@ -64,6 +65,7 @@ class Cut:
     lost: frozenset[object]
     inside: Event | None = None
     run: frozenset[object] = frozenset()
+    index: int = 0  # of what the event gives: x.max(1).indices have no gradient
 
     @property
     def place(self) -> Event:
@@ -81,7 +83,7 @@ class Cut:
 
     @property
     def is_flat(self) -> bool:
-        return isinstance(self.event, Operation) and is_flat(self.event)
+        return self.index > 0 or (isinstance(self.event, Operation) and is_flat(self.event))
 
 
 @record()
@@ -208,8 +210,9 @@ class Flow:
             case Item(of=Call(result=Tuple(items=items)) as call, index=index) if index < len(items):
                 is_bare = isinstance(items[index], Tensor | Unknown) and maker_of(items[index]) is None
                 return self.of(call) if is_bare else self.hold(items[index])
-            case Item(of=Operation(name=name), index=1) if name in WITH_INDICES:
-                return LOOSE
+            case Item(of=Operation(name=name) as chosen, index=1) if name in WITH_INDICES:
+                held = self.of(chosen)
+                return Hold(cuts=(Cut(chosen, held.live, index=1),)) if held.live else held
             case Item(of=maker):
                 return self.of(maker)
             case Input(kind="attribute", source=Instance()):
@@ -261,7 +264,7 @@ class Flow:
     def of_operation(self, event: Operation) -> Hold:
         if event.name in LEAVES:
             return LOOSE if event.arguments.get("requires_grad") == Const(False) else Hold(frozenset({event}))
-        if event.kind is Kind.CREATION and event.arguments.get("requires_grad") == TRUE:
+        if event.kind in STARTS and event.arguments.get("requires_grad") == TRUE:
             return Hold(frozenset({event}))
         if event.name == "grad" and event.arguments.get("create_graph") != Const(True):
             return LOOSE

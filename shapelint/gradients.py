@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.dataflow import LINEAR, LOOSE, Cut, Flow, flow_of, may_be_sum
 from shapelint.effects import NUMBERS, cuts, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Region, Returned
-from shapelint.index import once_per_file, operations, places
+from shapelint.index import events_of, once_per_file, operations, places
 from shapelint.provenance import ancestors, parts
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
@@ -109,7 +109,7 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
             case Operation(kind=Kind.LOSS, values=(prediction, *others)):
                 held, beside = flow.hold(prediction), flow.any_of(others).live
                 # mse(codes.detach(), latents) pulls at the latents: what is detached is the target.
-                predictions = beside if held.cuts else held.live
+                predictions = beside if any(not cut.is_flat for cut in held.cuts) else held.live
                 found |= predictions
                 labels |= beside - predictions
             case Operation(kind=Kind.REDUCTION, values=(averaged, *_)) if event.arguments.get("dim", NONE) == NONE:
@@ -123,7 +123,8 @@ def _of_prediction(flow: Flow, dead: DeadTerm) -> bool:
     alive = flow.hold(dead.alive).live
     for event in (maker, *ancestors(maker)) if maker is not None else ():
         if isinstance(event, Operation) and event.kind is Kind.LOSS:
-            return bool(flow.hold(event.values[0]).live & dead.lost)
+            held = flow.hold(event.values[0])
+            return bool((held.live or flow.any_of(event.values[1:]).live) & dead.lost)
     return dead.cut.is_flat and alive <= dead.lost
 
 
@@ -145,7 +146,9 @@ def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Itera
         if found and (is_certain or is_scalar(flow, term)) and not hangs_on_lists(flow, term):
             cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
             before = {id(earlier) for earlier in ancestors(cut.place)}
-            if not any(id(maker_of(part)) in before or weighs(cut, part) for part, other in terms if other.live):
+            is_whole = bool(cut.lost) and not cut.lost & live and all(map(is_made, cut.lost))
+            others = [part for part, other in terms if other.live]
+            if not any(id(maker_of(part)) in before or (not is_whole and weighs(cut, part)) for part in others):
                 yield DeadTerm(cut, alive[0], term, event, frozenset().union(*(cut.lost for cut in found)))
 
 
@@ -179,6 +182,11 @@ def weighs(cut: Cut, term: Value) -> bool:
     """Whether the very value that was cut also weighs an attached term: `x @ p - p @ p / 2` with p as it is best."""
     maker = maker_of(term)
     return maker is not None and cut.takes_out and any(earlier is cut.event for earlier in ancestors(maker))
+
+
+def is_made(origin: object) -> bool:
+    """Whether what would train is a Parameter of its own."""
+    return isinstance(origin, Operation) and origin.name == "parameter"
 
 
 def matters(flow: Flow, cut: Cut, live: frozenset[object]) -> bool:
@@ -280,7 +288,26 @@ def relabelled(events: Sequence[Event]) -> Iterator[Operation]:
                 starts_there = id(event) in starts and (computed or isinstance(source, Joined))
                 in_forward = event.name == "tensor" and step.is_in_forward and computed and not is_cut(source)
                 if starts_there or in_forward or id(event) in whole:
-                    yield event
+                    yield rebuilt_before(event)
+
+
+def rebuilt_before(event: Operation) -> Operation:
+    """The copy that `torch.as_tensor(losses).sum().requires_grad_()` begins with, else the event itself."""
+    maker = maker_of(event.values[0])
+    while isinstance(maker, Operation) and len(maker.operands) == 1 and not rebuilds(maker) and not cuts(maker):
+        maker = maker_of(maker.operands[0])
+    return maker if event.name == "requires_grad_" and isinstance(maker, Operation) and rebuilds(maker) else event
+
+
+def collected(events: Sequence[Event]) -> Iterator[str]:
+    """The attributes, of whatever it is, that are lists to which attached values are appended."""
+    flow = flow_of(events)
+    for call in events_of(events, Call):
+        match call.callee:
+            case Method(name="append" | "extend", receiver=receiver) if isinstance(maker_of(receiver), Input):
+                maker = maker_of(receiver)
+                if isinstance(maker, Input) and maker.kind == "attribute" and flow.any_of(call.args).live:
+                    yield maker.name
 
 
 def ends(flow: Flow, losses: Sequence[tuple[Value, Event, bool]]) -> Iterator[Operation]:
@@ -288,8 +315,11 @@ def ends(flow: Flow, losses: Sequence[tuple[Value, Event, bool]]) -> Iterator[Op
     for loss, _, is_certain in losses:
         live = flow.hold(loss).live if is_certain or is_scalar(flow, loss) else ()
         for origin in live if len(live) == 1 else ():
-            if isinstance(origin, Operation) and origin.name == "tensor" and flow.any_of(origin.values).live:
-                yield origin
+            if isinstance(origin, Operation) and origin.name == "tensor":
+                source = maker_of(origin.values[0])
+                name = source.name if isinstance(source, Input) and source.kind == "attribute" else ""
+                if flow.any_of(origin.values).live or (name and name in collected(flow.events)):
+                    yield origin
 
 
 def is_cut(event: Event | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -143,9 +143,9 @@ def _reports_of(rule: Rule, events: Sequence[Event], filename: str, failures: li
         failures.append(Failure(filename, f"internal error: {rule.code} {rule.name}: {describe(error)}"))
 
 
-def _settle(reports: Sequence[tuple[Rule, Report]], events: Sequence[Event]) -> Iterator[tuple[Rule, Report]]:
+def _settle(reports: Iterable[tuple[Rule, Report]], events: Sequence[Event]) -> Iterator[tuple[Rule, Report]]:
     """The reports in event order, without those that are a consequence of an earlier one, or its echo."""
-    order = {id(event): index for index, event in enumerate(events)} if reports else {}
+    order = {id(event): index for index, event in enumerate(events)}
     ranked = sorted(
         reports,
         key=lambda pair: (order.get(id(pair[1].event), len(order)), _severity(*pair) is Severity.WARNING, pair[0].code),

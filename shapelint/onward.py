@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.effects import cuts, is_flat, rebuilds
-from shapelint.events import Call, Entered, Event, Grown, Input, Kind, Operation, Region, Returned
-from shapelint.gradients import losses
+from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned
+from shapelint.gradients import is_made, losses
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors, sources
-from shapelint.reached import reached_by_losses
+from shapelint.reached import makers, reached_by_losses
 from shapelint.regions import SWITCHES, is_without_gradients
-from shapelint.registration import WEIGHTED_LAYERS, Step, is_module, steps_of
+from shapelint.registration import WEIGHTED_LAYERS, Step, is_module, is_parameter, steps_of
 from shapelint.switched import handled, is_among, optimized, parts_of, switched_off
 from shapelint.values import FALSE, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
 
@@ -24,12 +24,16 @@ SMOOTH = frozenset({
     "Gamma", "Beta", "Dirichlet", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "Exponential",
 })  # fmt: skip
 ARRAYS = frozenset({"numpy", "tolist", "tensor", "from_numpy", "new_tensor"})
-NUMBERS_OF = frozenset({"item", "float"})  # of a Parameter
+WHOLE = frozenset({"data", "detach"})
+OF_PARAMETERS = frozenset({"item", "float", "data", "detach"})
 
 
 def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
-    """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result."""
-    taken = ARRAYS | NUMBERS_OF
+    """Activations of a module's own layers that go through numpy or a copy inside forward, and on into its result.
+
+    Also its Parameters, where they are taken as numbers or without their graph.
+    """
+    taken = ARRAYS | OF_PARAMETERS
     if next(operations(events, taken), None) is None:
         return
     flow = flow_of(events)
@@ -37,9 +41,10 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
     seen: set[int] = set()
     for step in steps_of(events, Returned, *taken):
         match step.event:
-            case Operation(name=name) as event if name in NUMBERS_OF and step.is_in_forward:
+            case Operation(name=name) as event if name in OF_PARAMETERS and step.is_in_forward:
                 parameters = frozenset(filter(is_made, flow.any_of(event.values).live))
-                if parameters and cuts(event) and not is_without_gradients(event.regions):
+                is_taken = name not in WHOLE or is_parameter(event.values[0])
+                if parameters and is_taken and cuts(event) and not is_without_gradients(event.regions):
                     leaving.setdefault(id(event), (Cut(event, parameters), step))
             case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
                 held = flow.any_of(event.values)
@@ -53,8 +58,8 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
                 inside = {key: cut for key, (cut, left) in leaving.items() if step.stack[-1] in left.stack}
                 for part in value.items if isinstance(value, Tuple) else (value,):
                     for cut in behind_live(flow, part, inside):
-                        is_number = isinstance(cut.event, Operation) and cut.event.name in NUMBERS_OF
-                        if is_number and cut.lost & trained(events):
+                        is_own = isinstance(cut.event, Operation) and cut.event.name in OF_PARAMETERS
+                        if is_own and (cut.lost & trained(events) or cut.lost & set(written(events))):
                             continue
                         if id(cut.event.site.node) not in seen:
                             seen.add(id(cut.event.site.node))
@@ -63,24 +68,37 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
 
 def behind_live(flow: Flow, value: Value, leaving: Mapping[int, Cut]) -> Iterator[Cut]:
     """What left the graph on the way to a value that is attached, though not to what was lost there."""
-    live, maker = flow.hold(value).live, maker_of(value)
-    for event in (maker, *ancestors(maker)) if live and maker is not None else ():
-        cut = leaving.get(id(event))
-        if cut is not None and (not cut.lost & live or any_layer(cut.lost - trained(flow.events))):
-            yield cut
+    is_given = any(getattr(cut.event, "name", "") in WHOLE for cut in leaving.values())
+    live = (Flow(flow.events, seeds=None) if is_given else flow).hold(value).live
+    for maker in makers(value) if live else ():
+        for event in (maker, *ancestors(maker)):
+            cut = leaving.get(id(event))
+            if cut is not None and (not cut.lost & live or any_layer(cut.lost - trained(flow.events))):
+                yield cut
+
+
+def written(events: Sequence[Event]) -> Iterator[object]:
+    """The Parameters that are written into: averages, and what is updated by hand."""
+    for event in events:
+        if isinstance(event, Operation) and (event.in_place or event.name in {"setitem", "copy_"}) and event.values:
+            maker = maker_of(event.values[0])
+            yield from filter(is_made, (maker, *ancestors(maker, 20)) if maker is not None else ())
 
 
 @once_per_file
 def _trained(events: Sequence[Event]) -> Iterator[frozenset[object]]:
     flow = flow_of(events)
-    values = (*(value for value, _, _ in losses(events)), *given_back(events))
+    values = (*(value for value, _, is_certain in losses(events) if is_certain), *given_back(events))
     yield frozenset(origin for value in values for origin in flow.hold(value).live)
 
 
 def given_back(events: Sequence[Event]) -> Iterator[Value]:
-    """What a script gets from what it calls."""
+    """What the functions of a file return that nobody calls, and what a script gets from those that it calls.
+
+    What a function returns to another one is looked at where that one goes on with it.
+    """
     for step in steps_of(events, Returned):
-        if isinstance(step.event, Returned) and len(step.stack) == 1 and step.stack[0].at_call:
+        if isinstance(step.event, Returned) and len(step.stack) == 1:
             yield step.event.value
 
 
@@ -107,13 +125,25 @@ def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
             if id(cut.event.site.node) in seen or id(cut.event.site.node) in on_request:
                 continue
             lost = untrained(events, cut, step.stack[-1].owner if step.stack else None)
-            if cut.takes_out:  # on purpose, if what was cut off is not even in an optimizer
+            lost -= {getattr(place, "layer", None)}  # codes that are looked up by the nearest of them
+            if cut.takes_out and not comes_round(events, cut.event, place):
+                # on purpose, if what was cut off is not even in an optimizer
                 lost = frozenset(origin for origin in lost if is_among(origin, optimized(events)))
             if not lost and is_drawn_to_go_on(events, cut.event):
                 lost = cut.lost
-            if lost and (isinstance(cut.event, Region) or (any_layer(lost) and goes_on(events, cut, step))):
+            is_weight = any_layer(lost) or (cut.is_flat and any(map(is_made, lost)))
+            if lost and (isinstance(cut.event, Region) or (is_weight and goes_on(events, cut, step))):
                 seen.add(id(cut.event.site.node))
                 yield Cut(cut.event, lost, cut.inside, cut.run), place
+
+
+def comes_round(events: Sequence[Event], cut: Event, place: Event) -> bool:
+    """Whether a state that a layer gets without its graph comes from that layer in the round before.
+
+    Steps are cut off from each other on purpose. But what lies between two of them is never trained.
+    """
+    given = {maker_of(event.before) for event in events_of(events, Carried) if maker_of(event.after) is place} - {None}
+    return bool(given) and any(earlier in given for earlier in ancestors(cut, MOST_SEEN))
 
 
 def goes_on(events: Sequence[Event], cut: Cut, step: Step) -> bool:
@@ -204,10 +234,6 @@ def untrained(events: Sequence[Event], cut: Cut, owner: Value | None) -> frozens
             or is_made(origin)
         )
     )
-
-
-def is_made(origin: object) -> bool:
-    return isinstance(origin, Operation) and origin.name == "parameter"
 
 
 def left_off(events: Sequence[Event]) -> Iterator[Call]:

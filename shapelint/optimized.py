@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shapelint.events import Call, Entered, Event, Input, Left, Operation, Site, Stored, Written
+from shapelint.dataflow import flow_of
+from shapelint.events import (
+    Call,
+    Entered,
+    Event,
+    Grown,
+    Input,
+    Item,
+    Left,
+    Operation,
+    Returned,
+    Site,
+    Stored,
+    Written,
+)
 from shapelint.exhausted import Lost, used_up
 from shapelint.index import events_of, once_per_file, operations
 from shapelint.provenance import ancestors
+from shapelint.provenance import parts as parts_in
 from shapelint.record import record
 from shapelint.regions import is_without_gradients
 from shapelint.registration import Step, is_module, is_parameter, learners, made_in_forward, steps
 from shapelint.switched import GIVING, handled, is_among, modules_of, optimized, parts_of, source_of
 from shapelint.uses import consumers
-from shapelint.values import Function, Instance, Layer, Library, Method, Unknown, Value, maker_of
+from shapelint.values import Function, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
 
 
 @record(eq=False)
@@ -91,7 +106,7 @@ def replaced(events: Sequence[Event]) -> Iterator[Lost]:
     for trained in optimizers:
         pending: list[Lost] = []
         parts = trained.parts
-        for step in all_steps[trained.index + 1 :]:
+        for index, step in enumerate(all_steps[trained.index + 1 :], trained.index + 1):
             if is_elsewhere(step, trained):
                 break
             is_around = not step.stack or step.stack[-1] in trained.stack
@@ -99,15 +114,21 @@ def replaced(events: Sequence[Event]) -> Iterator[Lost]:
                 case Call(callee=Method(name="add_param_group")) | Operation(name="optimizer"):
                     pending.clear()
                 case Stored(value=value, method="forward") as event if not is_around and event.owner in parts:
-                    if is_new(value, trained.index, order) and not was_filled(all_steps[: trained.index], event):
+                    if is_new(value, trained.index, order, events) and not was_filled(
+                        all_steps[: trained.index], event
+                    ):
                         pending.append(Lost("replaced", event, event.site, event.attribute, trained.event.site))
+                case Stored(value=value, container=None) as event if not is_around and event.owner in parts:
+                    place = site_of_helper(all_steps, index, trained)
+                    if place is not None and is_new(value, trained.index, order, events):
+                        pending.append(Lost("replaced", event, place, event.attribute, trained.event.site))
                 case _ if not is_around:
                     continue
                 case Stored(owner=owner, attribute=name, value=value, container=None) as event if owner in parts:
-                    if is_new(value, trained.index, order):
+                    if is_new(value, trained.index, order, events):
                         pending.append(Lost("replaced", event, event.site, name, trained.event.site))
                 case Written(owner=owner, attribute=name, value=value) as event:
-                    if is_among(source_of(owner), parts) and is_new(value, trained.index, order):
+                    if is_among(source_of(owner), parts) and is_new(value, trained.index, order, events):
                         pending.append(Lost("replaced", event, event.site, name, trained.event.site))
         yield from pending
 
@@ -119,6 +140,22 @@ def is_elsewhere(step: Step, trained: Trained) -> bool:
     return not step.stack or step.stack[0] is not trained.stack[0]
 
 
+def site_of_helper(all_steps: Sequence[Step], index: int, trained: Trained) -> Site | None:
+    """Where who builds the optimizer calls a helper that changes a module; for a method of the same object: there.
+
+    None where neither calls it, and where forward does.
+    """
+    step, outer = all_steps[index], trained.stack
+    if any(entered.function.name in {"forward", "__init__"} for entered in step.stack[len(outer) :]):
+        return None
+    if len(step.stack) > len(outer) and step.stack[: len(outer)] == outer:
+        calls = (later for later in all_steps[index:] if later.stack == outer and isinstance(later.event, Call))
+        return next((call.event.site for call in calls), None)
+    method = step.stack[len(outer) - 1] if len(step.stack) == len(outer) > 0 else None
+    is_own = method is not None and step.stack[:-1] == outer[:-1] and method.owner is outer[-1].owner
+    return step.event.site if is_own and method is not None and isinstance(method.owner, Instance) else None
+
+
 def was_filled(before: Sequence[Step], stored: Stored) -> bool:
     """Whether something that learns was put there before: what a forward makes when it first runs."""
     return any(
@@ -128,10 +165,17 @@ def was_filled(before: Sequence[Step], stored: Stored) -> bool:
     )  # fmt: skip
 
 
-def is_new(value: Value, since: int, order: Mapping[int, int]) -> bool:
-    """Whether all that learns in a value was made after an event."""
+def is_new(value: Value, since: int, order: Mapping[int, int], events: Sequence[Event] = ()) -> bool:
+    """Whether all that learns in a value was made after an event, or by a function that was not executed for this."""
     found = list(learners(value))
     makers = [maker_of(part) for part in found]
+    made = maker_of(value)
+    call = made.of if isinstance(made, Item) else made
+    if not found and events and isinstance(call, Call) and order.get(id(call), -1) > since:
+        own = flow_of(events).kept.results.get(id(call.callee))
+        if isinstance(made, Item) and isinstance(own, Tuple) and made.index < len(own.items):
+            own = own.items[made.index]
+        return any(learners(own))
     return bool(found) and all(maker is not None and order.get(id(maker), -1) > since for maker in makers)
 
 
@@ -261,12 +305,22 @@ def _is_forgotten(
             case Call(callee=Method(name=asked, receiver=receiver)) if asked in GIVING:
                 maker = maker_of(receiver)
                 is_here = (step.stack[-1] if step.stack else None) is trained.within
-                if is_here and isinstance(maker, Input) and maker.name == name:
+                if is_here and isinstance(maker, Input) and maker.name == name and is_passed_on(events, step.event):
                     return False
             case Operation(layer=Layer() as layer) as event if layer in layers and step.is_in_forward and not is_used:
                 behind = (e for e in ancestors(event, 400) if isinstance(e, Operation))
                 is_used = any(e.layer in given for e in behind)
     return is_used
+
+
+def is_passed_on(events: Sequence[Event], given: Event) -> bool:
+    """Whether anything gets what a call of parameters() gives: a group may be made and never appended."""
+    return any(
+        maker_of(part) is given
+        for event in events
+        if isinstance(event, Operation | Call | Returned | Stored | Grown) and event is not given
+        for part in parts_in(event.values)
+    )
 
 
 def left_out(events: Sequence[Event]) -> Iterator[Lost]:

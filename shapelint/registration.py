@@ -181,11 +181,15 @@ def _is_looked_into(stored: Stored | None) -> bool:
 
 
 def handed_out(events: Sequence[Event]) -> set[int]:
-    """Identities of what methods other than forward return: the author gives it to an optimizer by hand."""
+    """Identities of what methods other than forward return: the author gives it to an optimizer by hand.
+
+    What the methods that __init__ builds its layers with return is not meant.
+    """
     return {
         identity(found)
         for step in steps_of(events, Returned)
         if step.stack and is_module(step.stack[-1].owner) and step.stack[-1].function.name != "forward"
+        if not any(entered.function.name == "__init__" for entered in step.stack)
         for found in learners(step.event.values[0])
     }
 

@@ -96,14 +96,14 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
     for place in carried if backward else ():
         event = events[place]
         assert isinstance(event, Carried)
-        loop = next((span for span in around(spans, place) if isinstance(span.event, Loop)), None)
+        loop = next((s for s in around(spans, place) if s.event.site.node is event.site.node), None)
         if loop is not None and loop.holds(backward):
             maker = carries(flow, event)
             if maker is None or (isinstance(event.before, Unknown) and source_of(event.before) in modules):
                 continue  # model = model.to(device)
             if id(maker.site.node) not in summed and goes_on(event, maker, reached):
                 yield Kept(maker.of if isinstance(maker, Item) else maker, event.name, "carried")
-    yield from states(events, flow)
+    yield from states(events, flow, spans, backward)
     yield from reported(events, flow, spans, backward)
 
 
@@ -265,22 +265,38 @@ def carries(flow: Flow, event: Carried) -> Event | None:
     return None
 
 
-def states(events: Sequence[Event], flow: Flow) -> Iterator[Kept]:
-    """Attributes of a module that forward computes from themselves: a recurrent state that no method begins anew."""
+def states(events: Sequence[Event], flow: Flow, spans: Sequence[Span], backward: Sequence[int]) -> Iterator[Kept]:
+    """Attributes that forward, or a step of training, computes from themselves, and that no method begins anew."""
     stored: dict[tuple[int, str], list[Stored]] = {}
-    for event in events_of(events, Stored):
-        if event.container is None and event.method not in {"__init__", "setup"}:
-            stored.setdefault((id(event.owner.cls), event.attribute), []).append(event)
+    stepped: set[tuple[int, str]] = set()
+    for place in places_of(events, Stored):
+        event = events[place]
+        if isinstance(event, Stored) and event.container is None and event.method not in {"__init__", "setup"}:
+            key = id(event.owner.cls), event.attribute
+            stored.setdefault(key, []).append(event)
+            if is_module(event.owner) or (backward and is_stepped(around(spans, place), backward)):
+                stepped.add(key)
     written = {event.attribute for event in events_of(events, Written)}
     begun = set(begun_once(events)) if stored else set()
-    for (_, attribute), every in stored.items():
+    for key, every in stored.items():
+        attribute = key[1]
         renewing = [place for place in every if id(place.site.node) not in begun]
         first = {id(maker) for place in every if place not in renewing for maker in makers(place.value)}
-        if attribute in written or not renewing or not is_module(renewing[0].owner):
+        if attribute in written or not renewing or key not in stepped:
             continue
         feeding = {id(place.site.node): feeds_itself(flow, place, first) for place in renewing}
         if all(maker is not None for maker in feeding.values()):
             yield Kept(renewing[0], f"self.{attribute}", "state", feeding[id(renewing[0].site.node)])
+
+
+def is_stepped(outer: Sequence[Span], backward: Sequence[int]) -> bool:
+    """Whether a method trains one step itself, or is called in a loop that trains."""
+    method = next((span for span in outer if isinstance(span.event, Entered)), None)
+    loops = [span for span in outer if isinstance(span.event, Loop)]
+    inside = [span for span in loops if method is not None and span.start > method.start]
+    if method is not None and not inside and method.holds(backward):
+        return True
+    return any(span.holds(backward) for span in loops)
 
 
 def begun_once(events: Sequence[Event]) -> Iterator[int]:

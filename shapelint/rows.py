@@ -119,22 +119,10 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
         vectors = [row for row in rows if row[1] in ranks]
         return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
     callee = call.callee if isinstance(call, Call) else None
-    if isinstance(call, Call) and _is_of_pairs(call):
-        return None
     ranks = {BATCH_OF_ONE} if isinstance(callee, Method) and callee.function is None else {BATCH_OF_ONE, 1}
     if isinstance(call, Call) and isinstance(callee, Function) and _multiplies(found, call):
         ranks.add(OF_UNKNOWN_RANK)
     return next((row for row, rank in rows if rank in ranks), None)
-
-
-def _is_of_pairs(call: Operation | Call) -> bool:
-    """Whether a function is given two rows that do not go together, `kernel(x[i], x[j])`: it is one of pairs."""
-    found: set[Value] = set()
-    for value in _inputs(call):
-        event = maker_of(value)
-        if isinstance(event, Operation) and event.name == "getitem" and _is_round(index := event.arguments["index"]):
-            found.add(index.items[0] if isinstance(index, Tuple) else index)
-    return len(found) > 1
 
 
 def _inputs(call: Operation | Call) -> tuple[Value, ...]:
@@ -185,8 +173,8 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             continue
         match event:
             case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
-                if _is_small(table) or event.site.text not in found.loop.site.text:
-                    return None  # or it was taken before, and is the same one in each round
+                if _is_small(table):
+                    return None
                 name = event.name_of(table, "the tensor")
                 row = Row(_iterated(found.loop) if "(" in name else name, event.site)
                 is_one = is_batch or isinstance(index, Slice)

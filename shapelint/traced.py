@@ -158,17 +158,19 @@ def keeping(objectives: Objectives, asked: Mapping[int, frozenset[str]]) -> Iter
         live = flow.hold(loss).live
         dead = {seed for seed in given[id(function)] if not any(root(origin) is seed for origin in live)}
         names = asked.get(id(function), frozenset())
+        stopped: frozenset[object] = frozenset()  # on purpose, and nearer to the loss
         for event in (event for maker in makers_of(loss) for event in (maker, *ancestors(maker))):
             if isinstance(event, Operation) and event.callee.startswith("numpy."):
                 break  # it raises before there is a gradient
             if isinstance(event, Operation) and (cuts(event) or is_flat(event)):
-                lost = flow.any_of(event.values).live - live
+                lost = flow.any_of(event.values).live - live - (stopped if is_flat(event) else frozenset())
                 wanted_parts = (o for o in lost if isinstance(o, tuple) and root(o) in given[id(function)])
                 if any(root(origin) in dead for origin in lost) or any(
                     is_flat(event) or origin[1] in names for origin in wanted_parts
                 ):
                     yield Cut(event, lost)
                     break
+                stopped |= lost
 
 
 def makers_of(loss: Value) -> Iterator[Event]:

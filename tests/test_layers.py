@@ -49,6 +49,7 @@ ORDER = (
     {"optimized"},
     {"leaves"},
     {"barren"},
+    {"lookalikes"},
     {"config", "source", "suppressions"},
     {"imports", "elsewhere"},
     {"linter", "files", "project"},
@@ -69,7 +70,7 @@ SHARED_BY_RULES = {
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
     "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "optimized", "leaves",
-    "bootstraps", "barren",
+    "bootstraps", "barren", "lookalikes",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
 from shapelint.dims import Origin, Symbol, as_dim, axis
 from shapelint.events import Stored, Written
-from shapelint.interpreter import attributes, comprehensions, containers, expressions, objects, operators, subscripts
+from shapelint.interpreter import (
+    attributes,
+    comprehensions,
+    containers,
+    expressions,
+    growth,
+    objects,
+    operators,
+    subscripts,
+)
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.joins import join, widened
@@ -21,13 +31,10 @@ from shapelint.values import (
     Axis,
     Const,
     Dict,
-    Function,
     Instance,
     Int,
     Layer,
-    Library,
     Many,
-    Partial,
     Shape,
     Tensor,
     Tuple,
@@ -126,8 +133,6 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
         if isinstance(changed, Tensor):
             attributes.rebind(frame, target.value, changed)
         return
-    if isinstance(owner, Library) and isinstance(value, Function | Partial):
-        frame.run.changed.add(owner.name.partition(".")[0])
     if not isinstance(owner, Instance):
         frame.tell(Written(owner, name, value, frame.site(node)))
         return
@@ -169,6 +174,10 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             frame.tell(Written(container, repr(index.value), value, frame.site(node)))
         case Unknown() if isinstance(value, Layer):
             frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
+        case Many(item=item, kind="list"):
+            growth.replaced(frame, target.value, item, value, node)
+            either = containers.either(frame, item, value, node)
+            containers.change(frame, target.value, replace(container, item=either), value, node)
         case Tuple(items=items, kind=kind):
             if kind in {"Sequential", "ModuleList"}:
                 frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))

@@ -223,25 +223,11 @@ def rebind(frame: Frame, node: cst.CSTNode, value: Value) -> None:
             names = frame.scope.names
             if name in names and not is_other(names[name], value):
                 names[name] = value
-            elif frame.scope.is_comprehension and isinstance(value, Tuple | Many | Dict):
-                filled_around(frame, name)
         case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=attribute_name)):
             owner = frame.scope.lookup(base)
             attributes = owner.attributes if isinstance(owner, Instance) else {}
             if attribute_name in attributes and not is_other(attributes[attribute_name], value):
                 attributes[attribute_name] = value
-
-
-def filled_around(frame: Frame, name: str) -> None:
-    """`[rows.append(x) for x in xs]`: what a list around a comprehension holds afterwards is not known."""
-    scope = frame.scope
-    while scope.is_comprehension and name not in scope.names and scope.parent is not None:
-        scope = scope.parent
-    match scope.names.get(name):
-        case Tuple(kind="list") | Many(kind="list"):
-            scope.names[name] = Many(UNKNOWN, None, "list")
-        case Dict():
-            scope.names[name] = Dict((), UNKNOWN)
 
 
 def is_other(before: Value, value: Value) -> bool:

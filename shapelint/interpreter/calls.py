@@ -14,7 +14,6 @@ from shapelint.interpreter import (
     builtins,
     casting,
     containers,
-    counts,
     expressions,
     growth,
     jaxloops,
@@ -38,9 +37,10 @@ from shapelint.values import (
     Class,
     Const,
     Dict,
+    Float,
     Function,
-    GraphState,
     Instance,
+    Int,
     Layer,
     Library,
     Many,
@@ -51,7 +51,6 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
-    graph_of,
 )
 
 RECEIVERS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
@@ -95,9 +94,19 @@ def evaluate_callee(frame: Frame, node: cst.BaseExpression) -> Value:
     if type(node) is not cst.Attribute:
         return expressions.evaluate(frame, node)
     base = expressions.evaluate(frame, node.value)
+    if type(base) is Union:
+        base = without_numbers(base, node.attr.value)
     if isinstance(base, Unknown):
         return Method(base, node.attr.value)
     return frame.known(attributes.attribute_of(frame, base, node.attr.value, node))
+
+
+def without_numbers(union: Union, name: str) -> Value:
+    """What a method is called on that numbers do not have: `loss.backward()` after a sum that began with 0."""
+    if hasattr(float, name) or hasattr(int, name):
+        return union
+    others = tuple(option for option in union.options if not isinstance(option, Int | Float))
+    return union if not others else others[0] if len(others) == 1 else replace(union, options=others)
 
 
 def evaluated_arguments(frame: Frame, nodes: Iterable[cst.Arg]) -> Arguments:
@@ -171,8 +180,6 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
 
 def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.Call) -> Value:
     name = callee.name
-    if name.rpartition(".")[2] in counts.COUNTING:
-        counts.note(frame, name, arguments)
     for special in (builtins.call, transforms.call, jaxtransforms.call, jaxloops.call):
         known = special(frame, name, arguments, node)
         if known is not None:
@@ -185,9 +192,6 @@ def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.
     if type(result) is Layer:
         uses.widths_are_numbers(frame, name, arguments)
     if name.endswith("_") and arguments.arg_nodes and isinstance(result, Tensor):
-        given = arguments.args[0]
-        if name.startswith("torch.nn.init.") and graph_of(given).state is GraphState.LEAF:
-            return given  # a Parameter is the same one, whatever it is filled with
         rebind_argument(frame, arguments, result)
     return result
 
@@ -240,8 +244,6 @@ def call_tensor_method(
     if answer is not None:
         return answer
     whole = arguments.after(receiver, receiver_node)
-    if name in counts.COUNTING:
-        counts.note(frame, f"{owners(frame, receiver)[0]}.{name}", whole)
     if name in uses.TELLING:
         whole = uses.told(frame, name, whole, node)
     for owner in owners(frame, receiver):

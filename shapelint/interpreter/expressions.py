@@ -10,17 +10,7 @@ from typing import Any
 import libcst as cst
 
 from shapelint.dims import as_dim
-from shapelint.events import Branch
-from shapelint.interpreter import (
-    attributes,
-    calls,
-    comprehensions,
-    conditions,
-    growth,
-    iterators,
-    operators,
-    subscripts,
-)
+from shapelint.interpreter import attributes, calls, comprehensions, conditions, iterators, operators, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.values import (
@@ -190,32 +180,20 @@ def conditional(frame: Frame, node: cst.IfExp) -> Value:
     match test:
         case Const(value=bool() as known):
             return evaluate(frame, node.body if known else node.orelse)
-    before, start = frame.snapshot(), len(frame.run.events)
+    before = frame.snapshot()
     frame.branch_depth += 1
     conditions.assume(frame, node.test, True)
     first_alive = frame.alive
     first = evaluate(frame, node.body)
-    middle = len(frame.run.events)
     frame.restore(before)
     conditions.assume(frame, node.test, False)
     second_alive = frame.alive
     second = evaluate(frame, node.orelse)
     frame.restore(before)
     frame.branch_depth -= 1
-    part(frame, node.test, start, middle)
     if first_alive and second_alive:
         return join(first, second, frame.place(node))
     return first if first_alive else second
-
-
-def part(frame: Frame, test: cst.BaseExpression, start: int, middle: int) -> None:
-    """Tell the rules that what happened since `start` and since `middle` never happens both."""
-    events = frame.run.events
-    if start < middle < len(events):
-        site, may_change = frame.site(test), growth.may_change(frame, test)
-        events.append(Branch(site, None))
-        events.insert(middle, Branch(site, 1, may_change))
-        events.insert(start, Branch(site, 0, may_change))
 
 
 def boolean(frame: Frame, node: cst.BooleanOperation) -> Value:

@@ -99,7 +99,6 @@ class Run:
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     credit: int = FIRST_CREDIT  # for calls, so that the cost of a file is linear
     libraries: set[str] = field(default_factory=set)  # roots of what the file imports
-    changed: set[str] = field(default_factory=set)  # roots of libraries whose classes the file gives methods of its own
     future_annotations: bool = False
     is_import: bool = False  # nobody listens: what happens is told when the file itself is linted
     watch: Watch | None = None  # hears of every binding, where somebody asks for them
@@ -142,7 +141,6 @@ class Frame:
     breaks: list[Path] = field(default_factory=list)
     branch_depth: int = 0
     refined: list[tuple[Instance, str, Value, Value]] = field(default_factory=list)  # attributes: before, on this path
-    implied: dict[str, list[tuple[Value, bool, dict[Symbol, Dim]]]] = field(default_factory=dict)  # by flags' names
     globals: set[str] = field(default_factory=set)
     loops: list[cst.CSTNode] = field(default_factory=list)  # around what is executed, outermost first
 

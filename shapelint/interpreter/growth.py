@@ -73,6 +73,14 @@ def carried(frame: Frame, loop: cst.CSTNode, entry: Path) -> None:
             frame.tell(Carried(name, before, after, frame.site(loop)))
 
 
+def replaced(frame: Frame, target: cst.CSTNode, before: Value, after: Value, node: cst.CSTNode) -> None:
+    """Tell the rules that an item of a list that outlives rounds is replaced: `states[i] = cell(x, states[i])`."""
+    if frame.loops and isinstance(after, RECORDS) and has_graphs(frame):
+        name, _ = accumulator(frame, target)
+        for loop in surviving(frame, name) if name else ():
+            frame.tell(Carried(name, before, after, frame.site(loop)))
+
+
 def has_graphs(frame: Frame) -> bool:
     """Only torch keeps the graph of what is kept."""
     return "torch" in frame.run.libraries
@@ -113,8 +121,6 @@ def may_change(frame: Frame, test: cst.CSTNode) -> bool:
     """Whether a loop around binds the name or the attribute that a test asks for: `if is_last:`."""
     if not frame.loops:
         return False
-    if isinstance(test, cst.BooleanOperation):
-        return may_change(frame, test.left) or may_change(frame, test.right)
     while isinstance(test, cst.UnaryOperation | cst.Comparison):
         test = test.expression if isinstance(test, cst.UnaryOperation) else test.left
     name, _ = accumulator(frame, test)

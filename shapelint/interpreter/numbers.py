@@ -116,8 +116,8 @@ def absolute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     match arguments.args[0]:
         case Int(dim=dim):
             return Int(as_dim(abs(dim.value)) if dim.value is not None else data_dependent(frame.place(node), "abs"))
-        case Float(value=known):
-            return Float(abs(known) if known is not None else None)
+        case Float(value=known) as number:
+            return Float(abs(known)) if known is not None else derived((number,))
         case Tensor():
             result = operate(frame, "torch.abs", arguments, node)
             return UNKNOWN if result is None else result
@@ -132,9 +132,15 @@ def computed(function: Callable[..., float]) -> Builtin:
         try:
             return Float(float(function(*known)))
         except (ArithmeticError, ValueError, TypeError):  # an argument is not known, or the function has no value there
-            return Float()
+            return derived(arguments.args)
 
     return compute
+
+
+def derived(values: Iterable[Value]) -> Float:
+    """A number that is computed from others: what was cut off to get the first of them is cut off from it as well."""
+    source = next((value for value in values if isinstance(value, Float) and value.made_by is not None), None)
+    return Float() if source is None else Float(None, source.graph, source.made_by)
 
 
 def rounded(function: Callable[[float], int]) -> Builtin:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapelint.dims import Dim, anonymous, as_dim
+from shapelint.dims import Dim, as_dim
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import ONE_INT, ZERO_INT, expect, expect_rank, made, unknown_axis
 from shapelint.ops.op import Op, Part, Result, Unknowable, flag, prepend, size_or_any, tensor
 from shapelint.ops.runs import ends, hidden, joined, with_rank
-from shapelint.values import FALSE, NONE, Axis, Int, Layer, Many, Shape, Tuple, Value, maker_of
+from shapelint.values import FALSE, NONE, Axis, Int, Layer, Many, Shape, Tuple, Value
 
 PACKED = "torch.nn.utils.rnn.PackedSequence"
 
 
-def directions(bidirectional: Value) -> Dim:
-    """2 or 1; where nobody says which, as many for all layers that are given one flag."""
-    try:
-        return as_dim(2 if flag(bidirectional) else 1)
-    except Unknowable:
-        maker = maker_of(bidirectional)
-        return anonymous(("directions", object() if maker is None else id(maker)))
+def directions(bidirectional: Value) -> int:
+    return 2 if flag(bidirectional) else 1
 
 
 def rnn(
