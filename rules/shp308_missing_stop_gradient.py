@@ -1,8 +1,9 @@
 """A target or an advantage is computed from what it is to train, and lets the gradient through.
 
 Reports `r + gamma * q(s2)` as the target of a loss, or in a squared difference, that trains the same `q`; and
-`returns - v(s)` as the factor of a log-probability while it is attached to `v`. What is detached, computed without
-gradients, or comes from a network of its own is left alone. Off by default: residual gradients can be meant.
+`returns - v(s)` as the factor of a log-probability while it is attached to `v`; and two views of which each is
+predicted from the other (SimSiam, BYOL). What is detached, computed without gradients, or comes from a network of its
+own is left alone. Off by default: residual gradients can be meant.
 
 Why: the loss falls as well when the target moves towards the prediction. The values then agree with each other
 instead of with the rewards, and a policy loss moves the baseline away from the returns.

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.dataflow import Cut, Flow, flow_of
 from shapelint.events import Call, Entered, Event, Input, Item, Joined, Kind, Operation
 from shapelint.index import events_of, operations
+from shapelint.provenance import ancestors
 from shapelint.reached import OF_MODULES, attached_behind
 from shapelint.record import record
 from shapelint.switched import is_among, source_of
@@ -39,6 +40,7 @@ HANDED_ON = frozenset({
 })  # fmt: skip
 LOG_PROBABILITIES = frozenset({"log_prob", "log_softmax", "log"})
 PROBABILITIES = LOG_PROBABILITIES | {"softmax", "sigmoid", "exp", "grad"}
+SIMILARITIES = REGRESSIONS | {"cosine_similarity", "mul"}
 MOST_TERMS = 64
 
 
@@ -67,6 +69,7 @@ def leaks(events: Sequence[Event]) -> Iterator[Leak]:
     """Targets and advantages that let a gradient through to what they train, each sum once."""
     uses = list(operations(events, REGRESSIONS | {"pow", "square", "mul"}))
     if not any(event.name != "mul" or has_sum(event) for event in uses):
+        yield from leaking_twins(events)
         return
     seen: set[int] = set()
     for flow, seeds in flows(events):
@@ -75,6 +78,7 @@ def leaks(events: Sequence[Event]) -> Iterator[Leak]:
                 if id(found.sum.site.node) not in seen:
                     seen.add(id(found.sum.site.node))
                     yield found
+    yield from leaking_twins(events)
 
 
 def has_sum(event: Operation) -> bool:
@@ -201,6 +205,57 @@ def residual(flow: Flow, use: Operation) -> list[Term]:
 def is_data(value: Value) -> bool:
     """What is no constant of the source: a reward, a return."""
     return isinstance(value, Tensor | Unknown | Union) or (isinstance(value, Int | Float) and number(value) is None)
+
+
+def leaking_twins(events: Sequence[Event]) -> Iterator[Leak]:
+    """`d(predictor(z1), z2) + d(predictor(z2), z1)` of two views, where neither z is detached: they collapse."""
+    alike = list(operations(events, SIMILARITIES))
+    for given, seeds in flows(events) if len(alike) > 1 else ():
+        flow = given if seeds is None else Flow(events, seeds=frozenset(seeds), keyed=True)  # type: ignore[arg-type]
+        pairs = [pair for event in alike if (pair := compared(flow, event)) is not None]
+        for place, (first, predicted, target) in enumerate(pairs):
+            for second, other, twin in pairs[:place]:
+                if target is twin or not {target, twin}.isdisjoint({predicted, other}):
+                    continue
+                same = flow.of(target).live == flow.of(twin).live
+                if same and comes_from(flow, predicted, twin) and comes_from(flow, other, target):
+                    total = sum_of(events, first, second)
+                    if total is not None:
+                        yield Leak(total, total.values[0], target, first)
+                        return
+
+
+def compared(flow: Flow, event: Operation) -> tuple[Operation, Event, Event] | None:
+    """A similarity with what made its prediction, the side that passes more layers, and its target."""
+    if len(event.values) < 2:
+        return None
+    one, two = (unwrapped(value) if flow.hold(value).live else None for value in event.values[:2])
+    if one is None or two is None:
+        return None
+    if flow.of(one).live > flow.of(two).live:
+        return event, one, two
+    return (event, two, one) if flow.of(two).live > flow.of(one).live else None
+
+
+def unwrapped(value: Value) -> Event | None:
+    """What computed a value, behind what normalises it or lays it out anew."""
+    maker = maker_of(value)
+    while isinstance(maker, Operation) and maker.name in HANDED_ON | {"normalize", "div", "l2_normalize"}:
+        maker = maker_of(maker.values[0])
+    return maker
+
+
+def comes_from(flow: Flow, prediction: Event, source: Event) -> bool:
+    return any(earlier is source for earlier in attached_behind(flow, prediction))
+
+
+def sum_of(events: Sequence[Event], first: Event, second: Event) -> Operation | None:
+    """The first sum that holds both."""
+    for event in operations(events, {"add"}):
+        behind = {id(earlier) for earlier in ancestors(event, 60)}
+        if {id(first), id(second)} <= behind:
+            return event
+    return None
 
 
 def leaking_advantage(flow: Flow, use: Operation) -> Iterator[Leak]:

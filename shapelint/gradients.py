@@ -16,6 +16,7 @@ from shapelint.switched import handled, is_among, optimized, source_of
 from shapelint.values import (
     NONE,
     TRUE,
+    Dict,
     Function,
     Layer,
     Many,
@@ -51,6 +52,8 @@ def losses(events: Sequence[Event]) -> Iterator[tuple[Value, Event, bool]]:
                 continue
             case Returned(value=Tuple(items=items)):
                 yield from ((item, event, False) for item in items)
+            case Returned(value=Dict(items=pairs)):
+                yield from ((item, event, False) for _, item in pairs)
             case Returned(value=value):
                 yield value, event, False
 

@@ -194,7 +194,7 @@ def ends_before(flow: Flow, place: Operation | Call, off: Mapping[int, Region]) 
             yield from (cut for cut in flow.of(event).cuts if isinstance(cut.event, Region))
         elif (
             isinstance(event, Operation)
-            and (is_flat(event) or event.name == "detach")
+            and (is_flat(event) or event.name in WHOLE)
             and (live := flow.any_of(event.values).live)
         ):
             yield Cut(event, live)

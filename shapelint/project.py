@@ -80,9 +80,7 @@ class Project:
             for _ in range(level - 1):
                 directory = os.path.dirname(directory)
             return self._module(directory, parts)
-        if not parts or parts[0] in sys.stdlib_module_names:
-            return None
-        if parts[0] in source.TENSOR_LIBRARIES and not is_inside(directory, parts[0]):
+        if not parts or parts[0] in source.TENSOR_LIBRARIES or parts[0] in sys.stdlib_module_names:
             return None
         for root in (*self._search_path(directory), *self.roots):
             if found := self._module(root, parts):
@@ -164,15 +162,6 @@ def package_root(directory: str) -> str:
     while os.path.isfile(os.path.join(directory, "__init__.py")) and directory != os.path.dirname(directory):
         directory = os.path.dirname(directory)
     return directory
-
-
-def is_inside(directory: str, package: str) -> bool:
-    """Whether a directory belongs to a package of this name: a library's own files import one another."""
-    while directory != (outer := os.path.dirname(directory)):
-        if os.path.basename(directory) == package and os.path.isfile(os.path.join(directory, "__init__.py")):
-            return True
-        directory = outer
-    return False
 
 
 def _imports(text: str) -> Iterator[tuple[str, int]]:

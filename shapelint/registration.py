@@ -236,6 +236,7 @@ def layer_calls(event: Event) -> Iterator[Operation]:
             yield earlier
 
 
+MEETING = ("add", "sub", "mul", Kind.JOINING)
 REARRANGING = frozenset({Kind.LAYOUT, Kind.RESHAPE, Kind.INDEXING, Kind.CAST})
 
 
@@ -248,19 +249,33 @@ def rearranged_from(value: Value) -> Event | None:
 
 
 def random_weights(events: Sequence[Event]) -> Iterator[tuple[Stored, Operation]]:
-    """self.keys = torch.randn(...) in __init__, and where forward multiplies it with activations that learn."""
+    """self.keys = torch.randn(...) in __init__, and where forward puts it together with activations that learn."""
     drawn: dict[int, Stored] = {}
-    for step in steps_of(events, Stored, Kind.CONTRACTION):
+    born: dict[int, Entered] = {}
+    for step in steps_of(events, Stored, Kind.RANDOM, Kind.CONTRACTION, *MEETING):
         match step.event:
+            case Operation(kind=Kind.RANDOM, in_place=False) as event if step.stack:
+                born[id(event)] = step.stack[-1]
+            case Operation(kind=Kind.RANDOM, operands=(first, *_)):
+                drawn.pop(id(rearranged_from(first)), None)  # drawn anew each time
             case Stored(value=Tensor() as value, container=None, method="__init__") as stored:
                 maker = maker_of(value)
-                if is_module(stored.owner) and isinstance(maker, Operation) and maker.kind is Kind.RANDOM:
+                source = drawn_by(maker)
+                if is_module(stored.owner) and source is not None and born.get(id(source)) is step.stack[-1]:
                     drawn[id(maker)] = stored
-            case Operation(kind=Kind.CONTRACTION, operands=(one, two)) as use if step.is_in_forward:
-                for weight, other in ((one, two), (two, one)):
+            case Operation(operands=operands) as use if drawn and len(operands) > 1 and step.is_in_forward:
+                for weight in operands:
+                    others = (other for other in operands if other is not weight)
                     found = drawn.get(id(rearranged_from(weight)))
-                    if found is not None and other.graph.state is GraphState.GRAPH:
+                    if found is not None and any(other.graph.state is GraphState.GRAPH for other in others):
                         yield found, use
+
+
+def drawn_by(maker: Event | None) -> Event | None:
+    """What drew the numbers of a tensor, maybe scaled by a number."""
+    if isinstance(maker, Operation) and maker.name in {"mul", "div"} and len(maker.operands) == 1:
+        maker = maker_of(maker.operands[0])
+    return maker if isinstance(maker, Operation) and maker.kind is Kind.RANDOM else None
 
 
 def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:

@@ -14,7 +14,6 @@ from shapelint.interpreter import (
     builtins,
     casting,
     containers,
-    counts,
     expressions,
     growth,
     jaxloops,
@@ -181,8 +180,6 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
 
 def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.Call) -> Value:
     name = callee.name
-    if name.rpartition(".")[2] in counts.COUNTING:
-        counts.note(frame, name, arguments)
     for special in (builtins.call, transforms.call, jaxtransforms.call, jaxloops.call):
         known = special(frame, name, arguments, node)
         if known is not None:
@@ -247,8 +244,6 @@ def call_tensor_method(
     if answer is not None:
         return answer
     whole = arguments.after(receiver, receiver_node)
-    if name in counts.COUNTING:
-        counts.note(frame, f"{owners(frame, receiver)[0]}.{name}", whole)
     if name in uses.TELLING:
         whole = uses.told(frame, name, whole, node)
     for owner in owners(frame, receiver):

@@ -37,7 +37,7 @@ CALL_COST = 8
 FIRST_CREDIT = 60 * CALL_COST  # for what the top level calls
 LATER_CREDIT = 15 * CALL_COST  # the most that is left of it for what functions call that are looked at on their own
 DECORATOR_CREDIT = 12 * CALL_COST  # for what a decorator of the project makes of a function
-ENTRY_CREDIT = 150 * CALL_COST  # for what a program does when it is started: `main(args)` at the top level, once
+ENTRY_CREDIT = 150 * CALL_COST  # for what a program does when it is started: `main()` at the top level, once
 
 
 # Called with the frame, the target of a binding (a name, an attribute or a parameter) and what it is bound to; and
@@ -90,7 +90,6 @@ class Run:
     dtypes: dict[Value, str | None] = field(default_factory=dict)  # of the parameters of modules that were cast
     hints: dict[int, Any] = field(default_factory=dict)  # types by annotation
     entered: set[int] = field(default_factory=set)  # functions without parameters that the top level calls
-    started: bool = False  # the top level has called a function for what it does
     summaries: dict[int, Any] = field(default_factory=dict)  # what functions came to on their own, by their node
     evaluated: dict[int, list[Any]] = field(default_factory=dict)  # signatures in `memo`, by function
     called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when

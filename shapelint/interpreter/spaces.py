@@ -12,7 +12,6 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.dims import anonymous, as_dim
-from shapelint.events import Input
 from shapelint.interpreter import attributes, learning
 from shapelint.interpreter.comprehensions import length
 from shapelint.interpreter.frame import Frame
@@ -27,14 +26,11 @@ SINGLE, VECTOR = ("observation_space", "action_space"), ("single_observation_spa
 
 def some(frame: Frame, node: cst.CSTNode, names: tuple[str, ...]) -> dict[str, Value]:
     """Spaces of which nothing is known yet; their elements have axes of their own."""
-    return {name: Layer(environments.SPACE, {"element": _element(frame, node, name)}) for name in names}
+    return {name: Layer(environments.SPACE, {"element": _element(name, frame.place_of_call(node))}) for name in names}
 
 
-def _element(frame: Frame, node: cst.CSTNode, name: str) -> Tensor:
-    event = Input(name, frame.site(node), kind="space")
-    if frame.foretold:
-        frame.recall(event)
-    return Tensor(Shape((), Run("", event)), None, "numpy", made_by=event)
+def _element(name: str, place: object) -> Tensor:
+    return Tensor(Shape((), Run("", (place, name))), None, "numpy")
 
 
 def made(library: str) -> Builtin:
