@@ -23,7 +23,7 @@ from shapelint.ops import infer_call
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import ShapeError
 from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
-from shapelint.values import Axis, Int, Maker, Many, Run, Shape, Tensor, Tuple, Unknown, Value, shape_of
+from shapelint.values import Axis, Int, Library, Maker, Many, Run, Shape, Tensor, Tuple, Unknown, Value, shape_of
 
 PRIMES = (5, 7, 11, 13)
 METHODS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
@@ -766,6 +766,18 @@ def test_squeeze_of_what_may_be_one() -> None:
     assert call("torch.squeeze", shape_of(2, 3)) == shape_of(2, 3)
     assert call("numpy.squeeze", shape_of(N, unknown), 1) == shape_of(N)
     assert call("torch.squeeze", Shape((), BATCH, shape_of(N, 1).head), -1) == Shape((), BATCH, shape_of(N).head)
+
+
+@pytest.mark.parametrize(("before", "after"), [("float32", "int32"), ("float64", "int16"), ("int8", "int8")])
+def test_bytes_read_as_another_dtype(before: str, after: str) -> None:
+    """Held against torch: the axes stay, and the last one where elements are as large as before."""
+    there = torch.zeros(2, 3, dtype=getattr(torch, before)).view(getattr(torch, after)).shape
+    found = infer_call("torch.Tensor.view", [Tensor(shape_of(2, 3), before, "torch"), Library(f"torch.{after}")])
+    assert isinstance(found, Tensor)
+    assert found.dtype == after
+    assert found.shape.rank == len(there)
+    assert all(size.value in {None, real} for size, real in zip(found.shape.sizes, there))
+    assert (found.shape.sizes[-1].value is None) == (there[-1] != 3)
 
 
 def test_sizes_of_pieces() -> None:

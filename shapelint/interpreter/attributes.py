@@ -115,6 +115,8 @@ def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Val
     value = tensor_attribute(base, name)
     if value is None:
         return Method(base, name)
+    if name == "dtype" and value == UNKNOWN:
+        return frame.unknown(name, node, "attribute", base)
     if name not in OPERATIONS or not isinstance(value, Tensor):
         return value
     op, kind = OPERATIONS[name]

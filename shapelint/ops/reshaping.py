@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shapelint.dims import ONE, Dim, anonymous, as_dim, divide, product
-from shapelint.events import Kind
+from shapelint.events import Input, Kind
 from shapelint.ops.axes import edited
-from shapelint.ops.dtypes import element_dtype, named
+from shapelint.ops.dtypes import element_dtype, named, parse
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, is_none, size_or_any, tensor
 from shapelint.ops.runs import hidden, joined, unknown_size
 from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Const, Int, Library, Maker, Many, Shape, Tuple, Unknown, Value
+from shapelint.values import NONE, Axis, Const, Int, Library, Maker, Many, Shape, Tensor, Tuple, Unknown, Value
 
 FREE = as_dim(-1)  # the size to be solved for
 
@@ -19,11 +19,33 @@ FREE = as_dim(-1)  # the size to be solved for
 def reshape(x: Value, shape: Value, order: Value = NONE) -> Shape:
     """(…) -> `shape`, -1 standing for what remains. ShapeError where the numbers of elements can never agree."""
     source = tensor(x).shape
+    if is_dtype(as_what := shape.items[0] if isinstance(shape, Tuple) and len(shape.items) == 1 else shape):
+        return _as_dtype(tensor(x), named(as_what))
     targets = target_sizes(shape)
     if targets is None or (targets == () and source.rank is None):  # x.view(dtype=...) names no sizes
         return hidden(Shape((), source.run), "reshape", object())
     row_major = order in (NONE, Const("C"))
     return regrouped(source, targets) if row_major else Shape(tuple(map(Axis, solved(source, targets))))
+
+
+def is_dtype(value: Value) -> bool:
+    """Whether a value is a dtype: torch.int32, "float32", or `y.dtype` of an array whose dtype is not known."""
+    match value:
+        case Library() | Const(value=str()):
+            return True
+        case Unknown(made_by=Input(name="dtype", kind="attribute", source=Tensor())):
+            return True
+    return False
+
+
+def _as_dtype(x: Tensor, dtype: str | None) -> Shape:
+    """The same bytes read as another dtype: the last axis has as many elements as fill them."""
+    before, after = parse(x.dtype), parse(dtype)
+    if before is not None and before.bits and after is not None and before.bits == after.bits:
+        return x.shape
+    if x.shape.rank == 0:
+        return x.shape  # that needs elements of one size
+    return edited(x.shape, (-1,), lambda axis: (Axis(anonymous(("bytes", x.shape, x.dtype, dtype or object()))),))
 
 
 def target_sizes(shape: Value) -> tuple[Dim, ...] | None:
@@ -32,8 +54,6 @@ def target_sizes(shape: Value) -> tuple[Dim, ...] | None:
         case Tuple(items=(Tuple() as inner,)):
             return target_sizes(inner)
         case Tuple(items=items):
-            if any(isinstance(item, Library | Const) for item in items):
-                raise Unknowable("a view as another dtype")
             return tuple(map(_target_size, items))
         case Int(dim=dim):
             return (dim,)
