@@ -38,6 +38,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
+from shapelint.seldom import seldom_updated
 from shapelint.stepping import hazards
 
 MESSAGES = {
@@ -74,6 +75,11 @@ MESSAGES = {
     ),
 }
 
+SELDOM = (
+    "The scaler is updated only in some rounds, but steps in each: the next step raises. Call scaler.update() after "
+    "every step"
+)
+
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for hazard in hazards(events):
@@ -82,3 +88,5 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             cause = hazard.cause.site.text if hazard.cause is not None else ""
             message = MESSAGES[hazard.kind].format(act=hazard.act.site.text, cause=cause)
             yield Report(hazard.act.event, message, clues, hazard.site)
+    for step in seldom_updated(events):
+        yield Report(step.event, SELDOM)

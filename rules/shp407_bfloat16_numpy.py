@@ -32,6 +32,7 @@ from shapelint.precision import BFLOAT16
 from shapelint.rule import Replacement, Report
 from shapelint.values import Library, Tensor, Tuple
 
+AT_CALLS = True
 SEVERITY = Severity.ERROR
 CONVERTING = ("numpy", "tensor", "stack", "cat", "from_dlpack")
 

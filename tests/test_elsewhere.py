@@ -217,3 +217,21 @@ for x in torch.randn(10, 8, 16):
     optimizer.step()
 """
     assert places(lint(helper=helper, train=train)) == [("helper.py", 5, "SHP302")]
+
+
+def test_bfloat16_that_a_helper_takes_to_numpy(lint: Lint) -> None:
+    helper = "def to_array(x):\n    return x.detach().cpu().numpy()\n"
+    caller = """\
+import torch
+from helper import to_array
+
+
+def pooled(x):
+    return to_array(x.to(torch.bfloat16).mean(1))
+
+
+def pooled_right(x):
+    return to_array(x.to(torch.bfloat16).mean(1).float())
+"""
+    assert places(lint(helper=helper, caller=caller)) == [("helper.py", 2, "SHP407")]
+    assert places(lint(path="caller.py")) == [("caller.py", 6, "SHP407")]

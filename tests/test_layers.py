@@ -45,7 +45,7 @@ ORDER = (
     {"onward", "retained", "bootstraps"},
     {"scaled"},
     {"training"},
-    {"stepping", "exhausted", "unzeroed"},
+    {"stepping", "exhausted", "unzeroed", "seldom"},
     {"optimized"},
     {"leaves"},
     {"barren"},
@@ -69,7 +69,7 @@ SHARED_BY_RULES = {
     "uses", "batches", "directions", "samples", "squeezed",
     "switched", "onward", "retained", "reached", "spans", "traced",
     "precision", "narrow", "squares", "updates", "wrapping", "sums",
-    "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "optimized", "leaves",
+    "paths", "rounds", "rows", "training", "stepping", "exhausted", "unzeroed", "seldom", "optimized", "leaves",
     "bootstraps", "barren", "lookalikes",
 }  # fmt: skip
 FOR_RULES = {"record", "finding", "dims", "values", "shapes", "events", "provenance", "rule"} | SHARED_BY_RULES
