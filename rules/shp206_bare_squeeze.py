@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.batches import is_last_state
+from shapelint.batches import is_last_state, is_state
 from shapelint.dims import ONE, Dim, Origin
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import axes_of, clue, made_by, name_of
@@ -75,9 +75,13 @@ def leading_axis(operand: Tensor) -> str:
     shape, event = operand.shape, made_by(operand)
     if (isinstance(event, Operation) and event.name == "nonzero") or is_sample(operand):
         return ""  # of a set of indices a single one is an index all the same
+    is_stacked = isinstance(event, Operation) and event.name == "stack" and shape.rank is None
+    first = int(is_state(operand))  # (layers, b, h): who squeezes it has one layer
+    if shape.head and not is_stacked and not first and not any(axis.size == ONE for axis in shape.axes):
+        return ""  # what is to go is one of these axes
     of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER and event.name != "interpolate"
-    for index, axis in enumerate(shape.head):
-        if axis.size != ONE or not of_layer:  # the states of an RNN are (1, b, h)
+    for index, axis in enumerate(shape.head[first:], first):
+        if axis.size != ONE or not of_layer:
             return f"its axis {index} ({axis.size})" if shape.least_rank > 1 and may_be_one(axis.size) else ""
     ones = [axis for axis in shape.tail if axis.size == ONE]
     if any(axis.maker is Maker.LAYER or (axis is shape.tail[-1] and is_column(event)) for axis in ones):

@@ -45,13 +45,14 @@ from shapelint.batches import (
     batch_axis,
     betrayed,
     is_batch_first,
+    is_turned,
     leading_sample_axis,
     picks_last,
     read_otherwise,
     states,
 )
 from shapelint.events import Event, Operation
-from shapelint.evidence import axes_of, made_by, name_of, shortened
+from shapelint.evidence import axes_of, name_of, shortened
 from shapelint.index import operations
 from shapelint.proposals import built_with
 from shapelint.rule import Clue, Report
@@ -97,12 +98,6 @@ def built(event: Operation, first: bool) -> str:
 
 def remedy(first: bool) -> str:
     return "move the axis with transpose(0, 1)" if first else "build it with batch_first=True"
-
-
-def is_turned(x: Value) -> bool:
-    """Whether the author has just moved the batch axis for this layer."""
-    event = made_by(x)
-    return isinstance(event, Operation) and event.name in {"transpose", "permute"}
 
 
 def on_state(events: Sequence[Event], event: Operation) -> Iterator[Report]:

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.events import Event
 from shapelint.evidence import shortened
 from shapelint.rounds import is_changed, is_independent, last_rounds
-from shapelint.rows import callee_of, calls_of_models, row_of
+from shapelint.rows import callee_of, calls_of_models, is_left_to_caller, row_of
 from shapelint.rule import Clue, Report
 
 
@@ -43,7 +43,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if not reported or not is_independent(found):
             continue
         for call, row in reported:
-            if is_changed(found, call):
+            if is_changed(found, call) or is_left_to_caller(events, call):
                 continue
             source = f"`{shortened(row.name)}`"
             message = (

@@ -99,6 +99,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+def run() -> None:
+    """The console script. What is in memory is not taken apart at the end: that would take as long as a parse."""
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 def _command(arguments: list[str]) -> int:
     match arguments:
         case ["rules", *rest]:
@@ -390,4 +397,4 @@ def _line(failure: Failure) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -280,12 +280,21 @@ def is_last_state(value: Value, depth: int = 0) -> bool:
     x, index = event.arguments.get("x", NONE), event.arguments.get("index")
     if event.name == "getitem":
         first, *rest = index.items if isinstance(index, Tuple) else (index,)
-        return isinstance(first, Int) and all(item == Slice(NONE, NONE, NONE) for item in rest) and _is_state(x)
+        return isinstance(first, Int) and all(item == Slice(NONE, NONE, NONE) for item in rest) and is_state(x)
     return (event.kind in PLACE_KEEPING or event.name == "dropout") and is_last_state(x, depth + 1)
 
 
-def _is_state(value: Value) -> bool:
+def is_state(value: Value) -> bool:
     maker, index = maker_of(value), 0
     while (part := part_of(maker)) is not None:
         maker, index = part
     return isinstance(maker, Operation) and maker.name == "rnn" and index == 1
+
+
+def is_turned(x: Value) -> bool:
+    """Whether the author has just moved the batch axis for this layer."""
+    event = made_by(x)
+    if not isinstance(event, Operation) or event.name not in {"transpose", "permute"}:
+        return False
+    order = axes_of(event)
+    return event.name == "transpose" or order is None or order != tuple(range(len(order)))

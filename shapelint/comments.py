@@ -20,8 +20,9 @@ CROSSED = re.compile(r"\w+(?: [x×] \w+)+|(?:[A-Z][A-Z0-9_]*|\d+)(?:[x×](?:[A-Z
 ARROW = re.compile(r"->|=>|→")
 ELEMENT = re.compile(r"\.\.\.|(?!\d+ ?/ ?\d+$)[*#]?[\w.'\s+\-*/^%]+")  # 3/4: one of both
 ALTERNATIVE = re.compile(
-    r"[-+*/@&|=<>]|(?:or|if|when|unless|otherwise|and|x|with|for|to)\b(?=.*[\[(])|or\b|if\b|when\b|\d"
+    r"[-+*/@&|=<>'’^~·∘⊗⊙]|T\b|transpose|(?:or|if|when|unless|otherwise|and|x|with|for|to)\b(?=.*[\[(])|or\b|if\b|when\b|\d"
 )
+WHOLE = re.compile(r"\.(?:shape|size)$")  # (1, image.shape): one word for several axes
 NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
 SYMBOL = re.compile(r"[A-Z][A-Za-z0-9]?")
 YEARS = range(1900, 2100)
@@ -76,6 +77,8 @@ def claim(comment: str) -> Claim | None:
         axes = axes[:-1]
     elif len(axes) == 1 and not has_word:
         return None  # (optional), [1]
+    if any(WHOLE.search(axis) for axis in axes):
+        return None
     if not all(ELEMENT.fullmatch(axis) for axis in axes) or (not has_word and _is_no_shape(axes, found[0])):
         return None
     return Claim(found[0], axes, lead["name"] or "", has_word or all(map(_is_symbol, axes)))

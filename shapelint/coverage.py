@@ -47,6 +47,7 @@ class _Result:
     loser: str | None
 
 
+@source.paused_gc()
 def measure(paths: Sequence[str], config: Config) -> tuple[list[Tally], list[Failure]]:
     """One tally for each path, and the files that could not be read. Raises NoSuchPath."""
     from shapelint.files import find_files
@@ -62,8 +63,8 @@ def measure(paths: Sequence[str], config: Config) -> tuple[list[Tally], list[Fai
             try:
                 text = project.text(filename)
                 if project.reaches_tensors(filename, text):
-                    with source.paused_gc():
-                        results.add(interpret(project.tree(filename, text), filename, project))
+                    results.add(interpret(project.tree(filename, text), filename, project))
+                    source.collect_when_full()
             except source.Unreadable as error:
                 failures.append(Failure(filename, error.message, error.location))
             except OSError as error:

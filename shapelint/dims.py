@@ -33,7 +33,7 @@ class Origin(Enum):
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python function
 
 
-@record()
+@record(own_hash=True)
 class Symbol:
     """One unknown size. `scope` tells apart equal names of different functions, tensors or classes.
 
@@ -47,10 +47,15 @@ class Symbol:
     scope: object = None
     derivation: Derivation | None = field(default=None, compare=False)
     default: int | None = field(default=None, compare=False)
+    hashed: int = field(default=0, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        scope = self.scope if self.derivation is None else self.derivation
-        object.__setattr__(self, "scope", token(scope))
+        scope = token(self.scope if self.derivation is None else self.derivation)
+        object.__setattr__(self, "scope", scope)
+        object.__setattr__(self, "hashed", hash((self.name, self.origin, scope)))
+
+    def __hash__(self) -> int:  # asked for many times as often as symbols are made
+        return self.hashed
 
     def __repr__(self) -> str:
         return self.name
@@ -106,7 +111,10 @@ class Dim:
             yield from monomial
 
     def __add__(self, other: Dim | int) -> Dim:
-        return _collect([*self.terms, *as_dim(other).terms])
+        added = as_dim(other)
+        if not added.terms:
+            return self
+        return _collect([*self.terms, *added.terms]) if self.terms else added
 
     def __neg__(self) -> Dim:
         return Dim(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
@@ -120,6 +128,9 @@ class Dim:
             return self
         if self.terms == ONE.terms:
             return factor
+        if len(self.terms) == len(factor.terms) == 1:  # the frequent case
+            (left, a), (right, b) = self.terms[0], factor.terms[0]
+            return Dim(((tuple(sorted(left + right, key=_symbol_key)) if left and right else left or right, a * b),))
         return _collect(
             (tuple(sorted(left + right, key=_symbol_key)), a * b) for left, a in self.terms for right, b in factor.terms
         )
@@ -326,7 +337,10 @@ def _evaluate_symbol(symbol: Symbol, sizes: Mapping[Symbol, int]) -> int:
 
 def substitute(dim: Dim, facts: Mapping[Symbol, Dim]) -> Dim:
     """`dim` with symbols replaced by what is known of them, also inside derived symbols."""
-    if not any(s in facts or s.derivation for s in dim.symbols()):
+    for monomial, _ in dim.terms:
+        if any(s in facts or s.derivation for s in monomial):
+            break
+    else:
         return dim
     result = as_dim(0)
     for monomial, coefficient in dim.terms:

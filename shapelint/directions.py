@@ -69,6 +69,7 @@ def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
                 or _mixed(events, event, use)
                 or _distributed(use)
                 or _flattened(events, event, use)
+                or _parted(events, event, use)
             )
             if found is not None:
                 yield Mismatch(event, axis, use.event, found)
@@ -160,15 +161,16 @@ def _of_samples(event: Operation) -> bool:
 
 
 def _in_equation(event: Operation, use: Use) -> str | None:
-    """einsum sums over the last letter of the weights, and keeps the one that they were normalised along."""
+    """einsum sums over another letter of the weights, and keeps the one that they were normalised along."""
     equation, operands = (use.event.arguments.get(name) for name in ("equation", "operands"))
     if use.event.name != "einsum" or not isinstance(equation, Const) or not isinstance(operands, Tuple):
         return None
     terms, result = terms_of(str(equation.value))
     for term, operand in zip(terms, operands.items):
         if is_same(operand, use.operand) and ELLIPSIS not in term and -len(term) <= use.axis < len(term):
-            kept, summed = term[use.axis], term[-1]
-            if kept in result and summed not in result and (_of_scores(event) or _of_samples(event)):
+            in_all = set(result).intersection(*terms)  # heads that stand last are apart, as the samples are
+            kept, summed = term[use.axis], next((letter for letter in reversed(term) if letter not in in_all), "")
+            if kept in result and summed not in result and summed and (_of_scores(event) or _of_samples(event)):
                 return f"the equation sums over {summed}"
     return None
 
@@ -235,6 +237,21 @@ def _flattened(events: Sequence[Event], event: Operation, use: Use) -> str | Non
     return "the last axis becomes that of the classes for nll_loss" if is_meant else None
 
 
+def _parted(events: Sequence[Event], event: Operation, use: Use) -> str | None:
+    """Scores (samples * queries, keys) that are normalised over all rows, and have their axes again for a product."""
+    scores, later = event.arguments.get("x"), use.event
+    if use.axis != 0 or rank_of(scores) != 2 or later.kind is not Kind.RESHAPE or not isinstance(scores, Tensor):
+        return None
+    weights, last = later.result, scores.shape.head[1].size
+    is_merged = len(scores.shape.head[0].parts) > 1 or len(set(scores.shape.head[0].size.symbols())) > 1
+    if not isinstance(weights, Tensor) or (weights.shape.rank or 0) < 3 or weights.shape.head[-1].size != last:
+        return None
+    given = made(later)
+    products = (found for found in consumers(events, given) if isinstance(found, Operation) and found.name in PRODUCTS)
+    is_summed = any(is_same(product.arguments.get("x"), given) for product in products)
+    return "the product sums over its last axis" if is_merged and is_summed else None
+
+
 def _from_behind(event: Operation) -> int | None:
     """The one axis of a reduction, as a negative index."""
     axis, rank = one_axis(event), rank_of(event.arguments.get("x"))
@@ -284,8 +301,7 @@ def _unit_axis(value: Value | None) -> int | None:
 def features_last(event: Operation) -> Iterator[int]:
     """The axis that cosine_similarity or normalize works along where a layer has put the features last."""
     operands = event.operands
-    ranks = [rank for operand in operands if (rank := operand.shape.rank) is not None]
-    rank = max(ranks, default=0)
+    rank = max((operand.shape.least_rank for operand in operands), default=0)
     axis = (axes_of(event) or (1,))[0] if event.arguments.get("dim", NONE) == NONE or axes_of(event) else None
     least = 2 if event.name == "cosine_similarity" else 3  # samples are normalised on purpose
     if rank < least or axis is None or axis % rank == rank - 1:

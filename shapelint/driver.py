@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -27,6 +28,7 @@ FILES_AT_ONCE = 16
 Result: TypeAlias = tuple[str, dict[Lookup, str | None], Outcome]
 
 
+@source.paused_gc()
 def lint_files(
     files: Sequence[str],
     config: Config,
@@ -186,6 +188,7 @@ def _start(config: Config, roots: Sequence[str]) -> None:
     """Called once in each worker process."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    gc.disable()  # as in `lint_files`
     _worker = config, Project(roots)
 
 
@@ -194,16 +197,13 @@ def _lint_chunk(files: list[str]) -> list[Result]:
 
 
 def lint_one(filename: str, config: Config, project: Project) -> Result:
-    """Lint a file that is known to concern us.
-
-    Syntax trees and events are many objects and hardly ever cycles: the collector never walks them.
-    """
+    """Lint a file that is known to concern us."""
     from shapelint.linter import lint_module
 
     try:
         text = project.text(filename)
-        with source.paused_gc():
-            outcome = lint_module(project.tree(filename, text), text, filename, config, project)
+        outcome = lint_module(project.tree(filename, text), text, filename, config, project)
     except (OSError, source.Unreadable) as error:
         return "", {}, _unreadable(filename, error)
+    source.collect_when_full()
     return digest(text), project.consulted(filename), outcome

@@ -108,7 +108,7 @@ class Input:
     name: str
     site: Site
     declaration: Site | None = None
-    kind: str = "parameter"  # "parameter", "attribute", "item", "iteration", "import"
+    kind: str = "parameter"  # "parameter", "attribute", "item", "iteration", "import", "space"
     source: Value | None = None  # for attributes, items and iterations: of what
     stated: str = ""  # the shape that a docstring or a comment states, where nothing else is known
 

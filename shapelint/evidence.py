@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from shapelint.dims import ONE
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Meeting, Operation, Site
 from shapelint.index import events_of
+from shapelint.ops.distributions import OTHERS, VECTOR
 from shapelint.rule import Clue
 from shapelint.values import (
     FALSE,
@@ -16,6 +18,7 @@ from shapelint.values import (
     Library,
     Maker,
     Method,
+    Shape,
     Slice,
     Tensor,
     Tuple,
@@ -55,8 +58,28 @@ def identity(value: Value) -> object:
 
 def tensors_of(event: Operation) -> tuple[Tensor, ...]:
     """The tensors that an operation lines up, also a distribution's parameters: Normal(mean, std).log_prob(x)."""
-    held = [v for argument in event.arguments.values() if type(argument) is Layer for v in argument.config.values()]
-    return (*tensors_in(held), *event.operands) if held else event.operands
+    layer = next((argument for argument in event.arguments.values() if type(argument) is Layer), None)
+    if layer is None:
+        return event.operands
+    own = [argument for name, argument in event.arguments.items() if name not in layer.config]
+    return (*_parameters(layer), *tensors_in(own))
+
+
+def _parameters(layer: Layer) -> Iterator[Tensor]:
+    """The parameters of a distribution, as its values line up with them: without the axis of what is chosen from.
+
+    Vectors have an axis that is no part of the batch, in all that they are given.
+    """
+    kind = layer.name.rpartition(".")[2]
+    for parameter in (
+        tensors_in(layer.config.values()) if kind == "Categorical" or kind not in {*VECTOR, *OTHERS} else ()
+    ):
+        shape = parameter.shape
+        if kind != "Categorical":
+            yield parameter
+        elif shape.axis(-1) is not None:
+            side = Shape(shape.head[:-1]) if shape.run is None else Shape(shape.head, shape.run, shape.tail[:-1])
+            yield replace(parameter, shape=side)
 
 
 BROADCASTING: frozenset[str | Kind] = frozenset({Kind.ELEMENTWISE, "masked_select"})
@@ -254,9 +277,11 @@ def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
             isinstance(maker, Item) and maker.index == 1 and event.name in PAIRS
         )
         return () if is_index or keeps_axes(event) or axes_of(event) is None else (event,)
-    if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"}:
+    is_mended = event.name == "setitem" and is_mask(event.arguments.get("index"))  # totals[totals == 0] = 1
+    if event.kind not in PLACE_KEEPING and event.name not in {"expand_as", "expand"} and not is_mended:
         return ()
-    operands = event.operands[:1] if event.name == "expand_as" or event.kind is Kind.CAST else event.operands
+    only_first = event.name == "expand_as" or event.kind is Kind.CAST or is_mended
+    operands = event.operands[:1] if only_first else event.operands
     found: list[Operation] = []
     for operand in operands:
         if operand.shape.rank != 0:
@@ -265,6 +290,10 @@ def reductions_behind(value: Value, depth: int = 0) -> tuple[Operation, ...]:
                 return ()
             found.extend(behind)
     return tuple(found)
+
+
+def is_mask(index: Value | None) -> bool:
+    return isinstance(index, Tensor) and index.dtype == "bool"
 
 
 PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue"})  # values and indices

@@ -106,9 +106,12 @@ def averaged_tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]
 def batch_table(a: Tensor, b: Tensor) -> Table | None:
     """A layer's column against a vector as long as the batch that the layer was given.
 
-    `critic(states)` is (..., 1) where only the first axis of the states is known; that axis is the vector's.
+    `critic(states)` is (..., 1) where only the first axis of the states is known; that axis is the vector's. Or the
+    one channel of pictures of which it is not known whether they are a batch, against (b, h, w).
     """
     for column, vector in ((a, b), (b, a)):
+        if (table := _channel_table(column, vector)) is not None:
+            return table
         axis = column.shape.axis(-1)
         if column.shape.run is None or vector.shape.rank != 1 or axis is None or axis.maker is not Maker.LAYER:
             continue
@@ -117,6 +120,16 @@ def batch_table(a: Tensor, b: Tensor) -> Table | None:
             lead = Axis(size)
             return Table(column, vector, -1, size, Shape((lead,), Run(), (lead,)))
     return None
+
+
+def _channel_table(column: Tensor, vector: Tensor) -> Table | None:
+    tail = column.shape.tail
+    if column.shape.run is None or len(tail) < 3 or vector.shape.rank != len(tail) or tail[0].maker is not Maker.LAYER:
+        return None
+    samples = vector.shape.head[0].size
+    if tail[0].size != ONE or (axis_symbol(samples) is None and samples.value in {None, 1}):
+        return None
+    return Table(column, vector, -len(tail), samples, Shape((), Run(), vector.shape.head))
 
 
 def _leading_sizes(event: Event | None) -> Iterator[Dim]:
@@ -210,14 +223,17 @@ def column_on_row(event: Operation) -> Misfit | None:
     if event.problem is not None or index is None or not isinstance(x, Tensor) or not isinstance(value, Tensor):
         return None
     last = value.shape.axis(-1)
-    if value.shape.rank != 2 or last is None or last.size != ONE or last.maker not in {Maker.LAYER, Maker.DATASET}:
+    if value.shape.rank != 2 or last is None or last.size != ONE:
         return None
     try:
         region = indexed(x, index)
     except (Unknowable, ShapeError):
         return None
     count = value.shape.head[0].size
-    return Misfit(value, region) if region.rank == 1 and count != ONE else None
+    if region.rank != 1 or count == ONE:
+        return None
+    is_column = last.maker in {Maker.LAYER, Maker.DATASET, Maker.KEEPDIM} or count == region.head[0].size
+    return Misfit(value, region) if is_column else None
 
 
 @record()
@@ -254,9 +270,10 @@ def displaced(event: Operation) -> Iterator[Facing]:
 
     One of the two sizes that meet is an axis that its author named; no size of them is just unknown.
     """
-    if event.kind is not Kind.ELEMENTWISE or event.problem is not None or len(event.operands) != 2:
+    operands = tensors_of(event)
+    if event.kind is not Kind.ELEMENTWISE or event.problem is not None or len(operands) != 2:
         return
-    short, long = sorted(event.operands, key=lambda operand: operand.shape.least_rank)
+    short, long = sorted(operands, key=lambda operand: operand.shape.least_rank)
     if short.shape.rank is None or short.shape.rank >= long.shape.least_rank:
         return
     for pair in line_up(long.shape, short.shape).pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Se
 from shapelint.provenance import ancestors
 from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
+from shapelint.tokens import forget_scopes
 from shapelint.values import maker_of
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def lint_text(
     """Findings and failures of a text. Raises Unreadable where it cannot be parsed."""
     if ignores_file(text) or (project is None and not source.MENTIONS_TENSORS.search(text)):
         return Outcome()
+    forget_scopes()
     with source.paused_gc():
         return lint_module(source.parse(text), text, filename, config or Config(), project)
 
@@ -143,9 +145,9 @@ def _reports_of(rule: Rule, events: Sequence[Event], filename: str, failures: li
         failures.append(Failure(filename, f"internal error: {rule.code} {rule.name}: {describe(error)}"))
 
 
-def _settle(reports: Iterable[tuple[Rule, Report]], events: Sequence[Event]) -> Iterator[tuple[Rule, Report]]:
+def _settle(reports: Sequence[tuple[Rule, Report]], events: Sequence[Event]) -> Iterator[tuple[Rule, Report]]:
     """The reports in event order, without those that are a consequence of an earlier one, or its echo."""
-    order = {id(event): index for index, event in enumerate(events)}
+    order = {id(event): index for index, event in enumerate(events)} if reports else {}
     ranked = sorted(
         reports,
         key=lambda pair: (order.get(id(pair[1].event), len(order)), _severity(*pair) is Severity.WARNING, pair[0].code),

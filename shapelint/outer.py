@@ -3,7 +3,7 @@ and the reductions that make something smaller of them at once."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import dropwhile
 
@@ -20,7 +20,9 @@ OF_TWO = frozenset({"cosine_similarity", "pairwise_distance"})
 REDUCTIONS = frozenset({"sum", "mean", "norm"}) | OF_TWO
 STEPS = frozenset({"pow", "square", "abs", "neg", "mul", "div"})
 OF_VECTORS = OF_TWO | {"norm"}
-SQUARES = OF_VECTORS | {"pow", "square", "mul"}
+LOSSES = frozenset({"mse_loss", "l1_loss"})  # with reduction="none": of each pair of features
+SQUARES = OF_VECTORS | {"pow", "square", "mul", "mse_loss"}
+FIRST = LOSSES | {"sub"}
 MOST_STEPS = 8
 
 
@@ -174,17 +176,18 @@ def chain_of(reduction: Operation) -> Chain | None:
     current = reduction.arguments.get("x")
     while isinstance(current, Tensor) and len(steps) < MOST_STEPS:
         step = made_by(current)
-        if not isinstance(step, Operation) or not (step.name in STEPS or step.name == "sub" or step.kind is Kind.CAST):
+        if not isinstance(step, Operation) or not (step.name in FIRST | STEPS or step.kind is Kind.CAST):
             return None
         steps.append(step)
         if _is_outer(step, axes[0], {reduction.name, *(s.name for s in steps)}):
             return Chain(reduction, tuple(steps), axes[0])
-        current = _table_of(step) if step.name != "sub" else None
+        current = _table_of(step) if step.name not in FIRST else None
     return None
 
 
 def _pair(event: Operation) -> tuple[Tensor, ...]:
-    return tuple(v for v in (event.arguments.get("x"), event.arguments.get("y")) if isinstance(v, Tensor))
+    second = event.arguments.get("target" if event.name in LOSSES else "y")
+    return tuple(v for v in (event.arguments.get("x"), second) if isinstance(v, Tensor))
 
 
 def _table_of(step: Operation) -> Tensor | None:
@@ -210,17 +213,17 @@ def _looks_flat(operand: Tensor) -> bool:
     return False
 
 
-def _is_outer(base: Operation, axis: int, names: Collection[str]) -> bool:
+def _is_outer(base: Operation, axis: int, names: Set[str]) -> bool:
     """Whether the operands stretch each other, both have `axis`, and a distance or product comes of it.
 
     Differences that are summed as they are come to two sums. Products are a matrix product only where rows
     meet rows: weighted sums over another axis are left alone.
     """
     pair = _pair(base)
-    if base.name not in {"sub", "mul", *OF_TWO} or len(pair) != 2 or base.in_place:
+    if base.name not in {"mul", *FIRST, *OF_TWO} or len(pair) != 2 or base.in_place:
         return False
     is_square = not SQUARES.isdisjoint(names)
-    if not is_square and "abs" not in names:
+    if not is_square and names.isdisjoint({"abs", "l1_loss"}):
         return False
     stretched = outer(*pair)
     if base.name == "mul" and not _is_last(axis, pair):

@@ -80,7 +80,9 @@ class Project:
             for _ in range(level - 1):
                 directory = os.path.dirname(directory)
             return self._module(directory, parts)
-        if not parts or parts[0] in source.TENSOR_LIBRARIES or parts[0] in sys.stdlib_module_names:
+        if not parts or parts[0] in sys.stdlib_module_names:
+            return None
+        if parts[0] in source.TENSOR_LIBRARIES and not is_inside(directory, parts[0]):
             return None
         for root in (*self._search_path(directory), *self.roots):
             if found := self._module(root, parts):
@@ -123,8 +125,9 @@ class Project:
             self._trees[key] = source.parse(text), len(text)
             self._characters += len(text)
             while len(self._trees) > 1 and self._characters > MOST_CHARACTERS:
-                _, (tree, size) = self._trees.popitem(last=False)
-                self.reported = {name: known for name, known in self.reported.items() if known[0] is not tree}
+                name, (tree, size) = self._trees.popitem(last=False)
+                if name in self.reported and self.reported[name][0] is tree:
+                    del self.reported[name]
                 self._characters -= size
         self._trees.move_to_end(key)
         return self._trees[key][0]
@@ -162,6 +165,15 @@ def package_root(directory: str) -> str:
     while os.path.isfile(os.path.join(directory, "__init__.py")) and directory != os.path.dirname(directory):
         directory = os.path.dirname(directory)
     return directory
+
+
+def is_inside(directory: str, package: str) -> bool:
+    """Whether a directory belongs to a package of this name: a library's own files import one another."""
+    while directory != (outer := os.path.dirname(directory)):
+        if os.path.basename(directory) == package and os.path.isfile(os.path.join(directory, "__init__.py")):
+            return True
+        directory = outer
+    return False
 
 
 def _imports(text: str) -> Iterator[tuple[str, int]]:

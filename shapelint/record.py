@@ -14,6 +14,9 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def record(*, eq: bool = True, slots: bool = True) -> Callable[[type[T]], type[T]]:
-    """A dataclass whose fields are never assigned again; `eq=False` for objects that are only themselves."""
-    return dataclass(eq=eq, unsafe_hash=eq, slots=slots)
+def record(*, eq: bool = True, slots: bool = True, own_hash: bool = False) -> Callable[[type[T]], type[T]]:
+    """A dataclass whose fields are never assigned again; `eq=False` for objects that are only themselves.
+
+    `own_hash`: the class brings its hash along.
+    """
+    return dataclass(eq=eq, unsafe_hash=eq and not own_hash, slots=slots)

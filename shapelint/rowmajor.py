@@ -60,14 +60,20 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     pieces, sizes = list(pieces_of(source)), [size for axis in target.axes if (size := exact(axis.size)) != ONE]
     if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
         return None
+    before, after = {*_prefixes([piece.size for piece in pieces])}, {*_prefixes(sizes)}
+    if before >= after or before <= after:
+        return None  # axes are merged or split where they are, no more: the frequent case
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes) or _parted(pieces, sizes)
-    if found is None or is_doubtful(found.moved.size) or is_doubtful(found.before.size):
+    if found is None or is_doubtful(found.moved.size, sizes) or is_doubtful(found.before.size, sizes):
         return None
     if may_be_one(found.moved.size, sizes) or is_rest(found.before.size, sizes):
         return None
     if is_left_out(found.before, pieces, sizes):
         return None
-    return None if may_be_same(found, exact(product(sizes))) else found
+    numel = exact(product(sizes))
+    if may_be_one(found.before.size, sizes) and divide(numel, found.moved.size * found.moved.size) is not None:
+        return None  # what is asked for twice may be both of them: the picture is square
+    return None if may_be_same(found, numel) else found
 
 
 def may_be_one(size: Dim, asked: Sequence[Dim]) -> bool:
@@ -101,10 +107,12 @@ def may_be_same(found: Scramble, numel: Dim) -> bool:
     return moved.value is not None and before.value is None and divide(numel, before) is None
 
 
-def is_doubtful(size: Dim) -> bool:
+def is_doubtful(size: Dim, asked: Sequence[Dim]) -> bool:
     """A size that may be that of another axis; or `(q, k + 1)` as `(k + 1, q)`, which shifts each row on purpose."""
     derivations = [symbol.derivation for symbol in size.symbols()]
-    return len(size.terms) > 1 or any(derived is not None and derived.function != "//" for derived in derivations)
+    return (len(size.terms) > 1 and size in asked) or any(
+        derived is not None and derived.function != "//" for derived in derivations
+    )
 
 
 def pieces_of(shape: Shape) -> Iterator[Piece]:
@@ -128,6 +136,8 @@ def exact(size: Dim) -> Dim:
     if len(size.terms) != 1:
         return size
     ((monomial, _),) = size.terms
+    if all(symbol.derivation is None for symbol in monomial):
+        return size
     for symbol in monomial:
         if symbol.derivation is not None and symbol.derivation.function == "//":
             dividend, divisor = map(exact, symbol.derivation.operands)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shapelint.dims import ONE, Origin
 from shapelint.events import Call, Event, Grown, Input, Item, Kind, Loop, Operation, Site
 from shapelint.evidence import PLACE_KEEPING, elementwise_sources, identity, made_by
+from shapelint.index import once_per_file
 from shapelint.record import record
 from shapelint.rounds import CALLED, Round, variables
 from shapelint.values import (
@@ -119,10 +120,40 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
         vectors = [row for row in rows if row[1] in ranks]
         return vectors[0][0] if vectors else (rows[0][0] if len(rows) == 2 else None)
     callee = call.callee if isinstance(call, Call) else None
+    if isinstance(call, Call) and _is_of_pairs(call):
+        return None
     ranks = {BATCH_OF_ONE} if isinstance(callee, Method) and callee.function is None else {BATCH_OF_ONE, 1}
     if isinstance(call, Call) and isinstance(callee, Function) and _multiplies(found, call):
         ranks.add(OF_UNKNOWN_RANK)
     return next((row for row, rank in rows if rank in ranks), None)
+
+
+@once_per_file
+def _has_networks(events: Sequence[Event]) -> Iterator[bool]:
+    made = (event.result for event in events if type(event) is Operation)
+    yield any(isinstance(value, Tensor | Layer) and is_of_networks(value) for value in made)
+
+
+def is_of_networks(value: Tensor | Layer) -> bool:
+    return (
+        value.library in {"torch", "jax"} if isinstance(value, Tensor) else value.name.startswith(("torch.", "flax."))
+    )
+
+
+def is_left_to_caller(events: Sequence[Event], call: Operation | Call) -> bool:
+    """Whether a function that the caller chose is given a row, in a file without networks: it says what it takes."""
+    is_chosen = isinstance(call, Call) and isinstance(call.callee, Unknown)
+    return is_chosen and not any(_has_networks(events))
+
+
+def _is_of_pairs(call: Operation | Call) -> bool:
+    """Whether a function is given two rows that do not go together, `kernel(x[i], x[j])`: it is one of pairs."""
+    found: set[Value] = set()
+    for value in _inputs(call):
+        event = maker_of(value)
+        if isinstance(event, Operation) and event.name == "getitem" and _is_round(index := event.arguments["index"]):
+            found.add(index.items[0] if isinstance(index, Tuple) else index)
+    return len(found) > 1
 
 
 def _inputs(call: Operation | Call) -> tuple[Value, ...]:
@@ -173,8 +204,8 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             continue
         match event:
             case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
-                if _is_small(table):
-                    return None
+                if _is_small(table) or event.site.text not in found.loop.site.text:
+                    return None  # or it was taken before, and is the same one in each round
                 name = event.name_of(table, "the tensor")
                 row = Row(_iterated(found.loop) if "(" in name else name, event.site)
                 is_one = is_batch or isinstance(index, Slice)

@@ -28,13 +28,19 @@ def picks_of_all(events: Sequence[Event]) -> Iterator[tuple[Operation, Operation
             other = next((v for v in use.event.values if not is_same(v, use.operand)), None)
             ranks = least_ranks(events) if ranks is None else ranks
             least = max((ranks.get(identity(v), 0) for v in elementwise_sources(x)), default=0)
-            if _is_vector(other) or (least > 1 and _counts(events, use.event)):
+            if _is_vector(other) or _picks_in_rows(other) or (least > 1 and _counts(events, use.event)):
                 yield event, use.event
                 break
 
 
 def _is_vector(value: Value | None) -> bool:
     return isinstance(value, Tensor) and value.shape.least_rank > 0
+
+
+def _picks_in_rows(value: Value | None) -> bool:
+    """Whether one of each row was chosen: what has an axis 1 has rows."""
+    event = made_by(value) if value is not None else None
+    return isinstance(event, Operation) and event.name in {"argmax", "argmin"} and one_axis(event) == 1
 
 
 def _counts(events: Sequence[Event], event: Operation) -> bool:

@@ -21,6 +21,7 @@ class Scope:
     parent: Scope | None = None
     is_class: bool = False
     origin: Any = None  # for a module's scope: its tree and file name
+    is_comprehension: bool = False
 
     def file(self) -> Any:
         """Tree and file name of the module that this scope belongs to."""

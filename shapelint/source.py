@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from shapelint.finding import Location
+from shapelint.tokens import forget_scopes
 
 if TYPE_CHECKING:
     import libcst
@@ -71,7 +72,7 @@ def parse(text: str) -> libcst.Module:
     try:
         if _might_kill_the_parser(text) and not _survives_parsing(text):
             raise Unreadable("too deeply nested to be parsed")
-        with paused_gc():
+        with paused_gc(), _trusted():
             return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
         reason = error.message.removeprefix("parser error: ").partition(" at ")[0]
@@ -83,6 +84,29 @@ def parse(text: str) -> libcst.Module:
         raise
     except BaseException as error:  # a panic of the native parser is no Exception
         raise Unreadable(f"cannot be parsed: {type(error).__name__}: {error}") from None
+
+
+@contextmanager
+def _trusted() -> Iterator[None]:
+    """What the parser builds is not validated node by node: a sixth of a parse, and meant for trees made by hand."""
+    import libcst
+
+    validate = getattr(libcst.CSTNode, VALIDATE, None)
+    if validate is None or validate is _accept:
+        yield
+        return
+    setattr(libcst.CSTNode, VALIDATE, _accept)
+    try:
+        yield
+    finally:
+        setattr(libcst.CSTNode, VALIDATE, validate)
+
+
+VALIDATE = "__post_init__"
+
+
+def _accept(node: libcst.CSTNode) -> None:
+    pass
 
 
 def _might_kill_the_parser(text: str) -> bool:
@@ -115,6 +139,8 @@ def _survives_parsing(text: str) -> bool:
 def paused_gc() -> Iterator[None]:
     """Pause the collector: it would walk the young syntax tree again and again, and find nothing in it.
 
+    Syntax trees and events are many objects and hardly ever cycles.
+
     What was made meanwhile counts as old afterwards, or the first object made then would have all of it walked.
     """
     was_enabled = gc.isenabled()
@@ -126,6 +152,16 @@ def paused_gc() -> Iterator[None]:
             gc.freeze()
             gc.unfreeze()
             gc.enable()
+
+
+MOST_OBJECTS = 15_000_000  # about a gigabyte
+
+
+def collect_when_full() -> None:
+    """Between two files: what many of them left behind is freed once it is much, and not looked at before."""
+    if gc.get_count()[0] > MOST_OBJECTS:
+        forget_scopes(0)
+        gc.collect()
 
 
 def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Location, Location]]:

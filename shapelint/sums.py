@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Grown, Kind, Operation
+from shapelint.events import Event, Grown, Input, Kind, Operation
 from shapelint.evidence import axes_of, made_by
 from shapelint.index import events_of, operations
-from shapelint.narrow import arrays, constant, dtype_of, format_of, is_carried, is_kept, is_possibly, is_python_sum
+from shapelint.narrow import (
+    arrays,
+    constant,
+    dtype_of,
+    format_of,
+    given_to,
+    is_carried,
+    is_kept,
+    is_possibly,
+    is_python_sum,
+)
 from shapelint.precision import FLOAT16, Format
 from shapelint.squares import COMPARING, count_of, is_bounded, is_square, zero_or_one
 from shapelint.updates import scaled
-from shapelint.values import NONE, GraphState, Int, Tensor, Unknown, Value, maker_of
+from shapelint.values import NONE, GraphState, Instance, Int, Tensor, Unknown, Value, maker_of
 
 STALLING = frozenset({"sum", "cumsum", "mean", "var", "std", "norm", "einsum", "average"})
 
@@ -116,7 +126,8 @@ def accumulated(events: Sequence[Event]) -> Iterator[tuple[Operation, Format]]:
         if total is None or more is None:
             continue
         is_sum = is_python_sum(event) and total is more
-        if is_sum or (is_total(events, event, total, more) and scaled(more) is None):
+        is_one_of = is_tally(events, event, total)
+        if is_sum or ((is_one_of or is_total(events, event, total, more)) and scaled(more) is None):
             yield event, format
 
 
@@ -130,6 +141,19 @@ def is_total(events: Sequence[Event], event: Operation, total: Value, more: Valu
         return False
     ranks = [value.shape.rank if isinstance(value, Tensor) else None for value in (total, more)]
     return ranks[0] == 0 or (ranks[1] == 0 and not ranks[0]) or began_empty(total)
+
+
+def is_tally(events: Sequence[Event], event: Operation, total: Value) -> bool:
+    """`counts[c] += 1` from round to round or from call to call, with zeros that were made for it in this dtype."""
+    taken = made_by(total)
+    table = taken.arguments.get("x") if isinstance(taken, Operation) and taken.name == "getitem" else None
+    if not isinstance(table, Tensor):
+        return False
+    writes = (w for w in operations(events, {"setitem"}) if maker_of(w.arguments["value"]) is event)
+    match maker_of(table):
+        case Input(kind="attribute", source=Instance() as owner, name=name):
+            return any(writes) and any(began_empty(value) for value in given_to(events, owner, name))
+    return began_empty(table) and any(is_carried(events, write, table) for write in writes)
 
 
 def began_empty(value: Value) -> bool:

@@ -36,7 +36,7 @@ def now() -> int:
 MOST_TOKENS = 50_000  # more than a large file has
 
 
-def forget_scopes() -> None:
+def forget_scopes(most: int = MOST_TOKENS) -> None:
     """Between two files: drop what scopes stand for where they have become many. Tokens stay unique."""
-    if len(_TOKENS) > MOST_TOKENS:
+    if len(_TOKENS) > most:
         _TOKENS.clear()

@@ -158,8 +158,12 @@ class Roles:
                     return receiver
         return None
 
-    def backward(self, event: Event, loss: Value) -> Act:
-        """A backward, "maybe" a scaled one where only some of the paths to it scaled the loss."""
+    def backward(self, event: Event, loss: Value, *given: Value) -> Act:
+        """A backward, "maybe" a scaled one where only some of the paths to it scaled the loss.
+
+        What is `given` to it is scaled where it is no loss: `features.backward(scaler.scale(gradient))`.
+        """
+        loss = next((value for value in given if self.scaler_of(value) is not None), loss)
         scaler = self.scaler_of(loss)
         maker = maker_of(loss)
         if scaler is None and isinstance(maker, Call) and getattr(maker.callee, "name", "") == "scale":
@@ -265,7 +269,7 @@ def act_of(event: Event, roles: Roles) -> Act | None:
             if last == "get_total_norm" and event.args and any(map(gradient_behind, flat(event.args))):
                 return Act("read", event, event.args[0])
             if name == "torch.autograd.backward" and event.args:
-                return roles.backward(event, event.args[0])
+                return roles.backward(event, *event.args)
             return None if name.startswith(("torch.", "builtins.")) else _unclear(event, roles)
         case Call():
             return _unclear(event, roles)
@@ -278,7 +282,7 @@ def _of_operation(event: Operation, roles: Roles) -> Act | None:
     if event.name == "backward":
         if "gradient" in event.arguments and isinstance(maker_of(event.values[0]), Input):
             return Act("managed", event, event.values[0])  # engine.backward(loss)
-        return roles.backward(event, event.values[0])
+        return roles.backward(event, *event.values)
     if event.name in {"optimizer", "grad_scaler"}:
         return Act("made", event, event.result)
     first = event.values[0] if event.values else None

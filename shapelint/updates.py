@@ -10,7 +10,9 @@ from shapelint.evidence import made_by
 from shapelint.index import events_of, operations
 from shapelint.narrow import constant, dtype_of, format_of, is_carried, parameters_of
 from shapelint.precision import FORMATS, Format
+from shapelint.provenance import parts
 from shapelint.values import (
+    Dict,
     Float,
     Function,
     GraphState,
@@ -18,8 +20,10 @@ from shapelint.values import (
     Int,
     Layer,
     Library,
+    Many,
     Method,
     Tensor,
+    Tuple,
     Unknown,
     Value,
     maker_of,
@@ -134,6 +138,8 @@ def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
         match maker:
             case Input(kind="attribute", source=Instance() as owner, name=name):
                 return keeps_dtype(events, owner, name, dtype_of(event.result))
+            case Operation() if is_held(events, maker):
+                return True
             case Operation(name="data" | "detach" | "mul" | "getitem", operands=operands) if operands:
                 if operands[0].graph.state is GraphState.LEAF:
                     return True
@@ -141,6 +147,12 @@ def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
             case _:
                 break
     return False
+
+
+def is_held(events: Sequence[Event], maker: Operation) -> bool:
+    """Whether a list or dict that an object keeps holds what an operation made: `self.shadow = {n: p.half() ...}`."""
+    held = (stored.value for stored in events_of(events, Stored) if isinstance(stored.value, Many | Tuple | Dict))
+    return any(maker_of(part) is maker for part in parts(held))
 
 
 def is_written_back(events: Sequence[Event], event: Operation) -> bool:

@@ -381,14 +381,13 @@ def graph_of(value: Value) -> Graph:
 
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
     """The tensors among values, also inside tuples and lists, in order."""
-    for value in values:
-        match value:
-            case Tensor():
-                yield value
-            case Tuple(items=items):
-                yield from tensors_in(items)
-            case Many(item=item):
-                yield from tensors_in((item,))
+    for value in values:  # types are compared one by one: this is the hot path
+        if type(value) is Tensor:
+            yield value
+        elif type(value) is Tuple:
+            yield from tensors_in(value.items)
+        elif type(value) is Many:
+            yield from tensors_in((value.item,))
 
 
 def number(value: Value | None) -> float | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Input, Kind, Operation
+from shapelint.events import Event, Input, Joined, Kind, Operation
 from shapelint.evidence import made_by
 from shapelint.index import operations
 from shapelint.narrow import constant, dtype_of, given_to, is_carried, is_kept
 from shapelint.squares import COMPARING, is_square, zero_or_one
-from shapelint.values import Instance, Int, Tensor, Value, same_value
+from shapelint.values import Instance, Int, Tensor, Union, Value, same_value
 
 BYTE = "uint8"
 UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
@@ -68,10 +68,16 @@ def _below_zero(left: Value, right: Value) -> bool:
         return number is not None and number not in {0, 1, 255}
     if dtype_of(left) != dtype_of(right) or zero_or_one(left) or zero_or_one(right):
         return False
-    upper, lower = made_by(left), made_by(right)
-    if isinstance(lower, Operation) and lower.name in {"min", "amin", "minimum"}:
-        return False
-    return not (isinstance(upper, Operation) and upper.name in {"max", "amax", "maximum"})
+    return not (_is_by(right, {"min", "amin", "minimum"}) or _is_by(left, {"max", "amax", "maximum"}))
+
+
+def _is_by(value: Value, names: set[str]) -> bool:
+    """Whether a value was made by one of these operations, on whatever path."""
+    maker = made_by(value)
+    if maker is None or isinstance(maker, Joined):
+        ways = value.options if isinstance(value, Union) else maker.options if maker is not None else ()
+        return bool(ways) and all(_is_by(way, names) for way in ways)
+    return isinstance(maker, Operation) and maker.name in names
 
 
 def _is_ordered(events: Sequence[Event], left: Value, right: Value) -> bool:
@@ -113,7 +119,9 @@ def is_painted(value: Value | None) -> bool:
 
 
 def _brightened(events: Sequence[Event], left: Value | None, right: Value | None) -> str | None:
-    """`image + 50`, `red + green`"""
+    """`image + 50`, `red + green`; not `image * mask + (1 - mask) * other`"""
+    if is_painted(left) and is_painted(right):
+        return None
     for array, other in ((left, right), (right, left)):
         if array is None or other is None or not is_picture(events, array):
             continue

@@ -23,6 +23,7 @@ STORIES = {
     "pictures": ("torchvision", "PIL"),
     "opencv": ("cv2",),
     "environments": ("gymnasium",),
+    "replay_buffers": ("stable_baselines3",),
     "named_tuples": (),
     "command_lines": (),
     "slice_objects": (),

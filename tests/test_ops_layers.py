@@ -316,6 +316,20 @@ nn.LSTM(7, 11).num_layers
 nn.LSTM(7, 11).bidirectional
 nn.Bilinear(5, 7, 11)(t(13, 5), t(13, 7))
 nn.Bilinear(5, 7, 11).weight
+nn.LSTM(7, 11).weight_ih_l0
+nn.LSTM(7, 11, 2).weight_ih_l1
+nn.LSTM(7, 11, 2, bidirectional=True).weight_ih_l1_reverse
+nn.LSTM(7, 11, 2, proj_size=5).weight_ih_l1
+nn.LSTM(7, 11, proj_size=5).weight_hh_l0
+nn.LSTM(7, 11, bidirectional=True).bias_hh_l0_reverse
+nn.GRU(7, 11, 2, bidirectional=True).weight_ih_l1
+nn.GRU(7, 11).weight_hh_l0
+nn.GRU(7, 11).bias_ih_l0
+nn.RNN(7, 11).weight_ih_l0
+nn.LSTMCell(7, 11).weight_ih
+nn.LSTMCell(7, 11).weight_hh
+nn.GRUCell(7, 11).bias_hh
+nn.RNNCell(7, 11).weight_ih
 F.linear(t(5, 7), t(11, 7))
 F.linear(t(5, 7), t(7))
 F.linear(t(5, 13, 7), t(11, 7), t(11))

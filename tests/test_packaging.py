@@ -49,7 +49,7 @@ def test_the_wheel_holds_the_package_and_the_rules(built: tuple[Path, set[str]])
         parser = ConfigParser()
         parser.read_string(archive.read(entry_points).decode())
     assert names == wanted
-    assert parser["console_scripts"]["shapelint"] == "shapelint.__main__:main"
+    assert parser["console_scripts"]["shapelint"] == "shapelint.__main__:run"
     assert parser["shapelint.rules"]["builtin"] == "shapelint.rules"
     assert parser["pytest11"]["shapelint"] == "shapelint.runtime.plugin"
     assert parser["flake8.extension"]["shp"] == "shapelint.flake8:Plugin"

@@ -25,6 +25,9 @@ def root(tmp_path: Path) -> Path:
         "scripts/run.py": "import pkg\n",
         "scripts/torch.py": "",
         "scripts/helper.py": "",
+        "optax/__init__.py": "",
+        "optax/_src/base.py": "",
+        "optax/_src/update.py": "from optax._src import base\n",
     }
     for name, text in files.items():
         path = tmp_path / name
@@ -46,12 +49,27 @@ def root(tmp_path: Path) -> Path:
         ("mod", "src/pkg/sub/__init__.py", 0, None),
         ("torch", "scripts/run.py", 0, None),
         ("os", "scripts/run.py", 0, None),
+        ("optax._src.base", "optax/_src/update.py", 0, "optax/_src/base.py"),
+        ("optax._src.base", "scripts/run.py", 0, None),
         ("nowhere", "src/pkg/core.py", 1, None),
     ],
 )
 def test_resolve(root: Path, name: str, from_file: str, level: int, answer: str | None) -> None:
     found = Project().resolve(name, str(root / from_file), level)
     assert found == (None if answer is None else str(root / answer))
+
+
+def test_modules_of_packages_without_an_init_file(root: Path) -> None:
+    from shapelint.interpreter import interpret
+    from shapelint.values import Tensor
+
+    (root / "optax/_src/base.py").write_text("import jax.numpy as jnp\ndef make():\n    return jnp.zeros((2, 3))\n")
+    user = root / "optax/_src/update.py"
+    user.write_text("from optax._src import base\nmade = base.make().T\n")
+    project = Project([str(root)])
+    events = interpret(project.tree(str(user)), str(user), project)
+    results = [getattr(event, "result", None) for event in events]
+    assert [str(result.shape) for result in results if isinstance(result, Tensor)][-1] == "(3, 2)"
 
 
 def test_directories_named_are_searched(tmp_path: Path) -> None:

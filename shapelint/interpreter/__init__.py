@@ -15,7 +15,6 @@ from shapelint.interpreter.functions import call_method, evaluate_alone
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.statements import execute_all
 from shapelint.scopes import Scope
-from shapelint.tokens import forget_scopes
 from shapelint.values import Dict, Function, Instance, Tuple, Value
 
 __all__ = ["Project", "interpret"]
@@ -30,7 +29,6 @@ def interpret(
     its annotations say of the parameters. Any syntax that libcst parses gives at worst unknown values.
     `watch` hears of every binding.
     """
-    forget_scopes()
     run = Run(module, filename, project, watch=watch)
     scope = Scope({}, root_scope())
     scope.origin = (module, filename)

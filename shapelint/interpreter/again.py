@@ -16,10 +16,11 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.learning import open_shapes
 from shapelint.joins import filled, renewed_shape, resolve_shape
 from shapelint.ops.autocast import Autocast
+from shapelint.ops.environments import elements
 from shapelint.provenance import parts
 from shapelint.scopes import Path, meet
-from shapelint.tokens import is_met
-from shapelint.values import Function, Instance, Run, Shape, Value, maker_of
+from shapelint.tokens import Token, is_met
+from shapelint.values import Function, Instance, Layer, Run, Shape, Value, maker_of
 
 MOST = 4  # times that a body is begun
 
@@ -54,7 +55,7 @@ class Start:
             return False
         held = [value for owner, attributes, _ in self.attributes for value in attributes.values()]
         entered = {shape.run for shape in open_shapes((*self.names.values(), *held))}
-        return not met.isdisjoint(entered | {*self.later()})
+        return not met.isdisjoint(parts_of(entered | {*self.later()}, self.frame.shapes))
 
     def later(self) -> Iterator[Run]:
         """The runs of what entered since then and had not been foretold."""
@@ -103,6 +104,14 @@ def start(frame: Frame) -> Start:
     )
 
 
+def parts_of(runs: Iterable[Run | None], shapes: Mapping[Run, Shape]) -> Iterator[Run]:
+    """These runs, and what was left of each where some of its axes turned out: the rest of (n, ...)."""
+    for run in runs:
+        while run is not None:
+            yield run
+            run = shapes[run].run if run in shapes else None
+
+
 def execute(begun: Start, statements: Iterable[cst.CSTNode]) -> bool:
     """Execute a body; False where it is to be begun again."""
     from shapelint.interpreter.statements import execute as execute_one
@@ -144,18 +153,26 @@ def foretold(events: Iterable[Event], shapes: Mapping[Run, Shape]) -> dict[objec
     return {place: Shape((), run) for place, run in found.items() if place not in several}
 
 
-def next_round(frame: Frame, entry: Path, begun: int, events: int, node: cst.CSTNode) -> dict[object, Shape]:
-    """What a round of a loop found out on all its ways about what enters in it: the next one knows it beforehand."""
+def next_round(
+    frame: Frame, entry: Path, begun: int, events: int, node: cst.CSTNode
+) -> tuple[dict[object, Shape], dict[Run, Shape]]:
+    """What a round of a loop found out on all its ways, which the next one knows beforehand: about what enters in it,
+    by place, and about what was there before the loop."""
     ways = [*([frame.snapshot()] if frame.alive else []), *frame.breaks]
     if not any(way.shapes.keys() - entry.shapes.keys() for way in ways):
-        return {}
+        return {}, {}
     known = meet(ways, None)
     new = {run: shape for run, shape in known.shapes.items() if run not in entry.shapes}
     if new.keys().isdisjoint(open_runs(frame.run.events[events:])):
-        return {}
+        return {}, {}
     found = foretold(frame.run.events[events:], new)
     whole = {place: resolve_shape(filled(shape, known.shapes), known.facts) for place, shape in found.items()}
-    return {place: renewed_shape(shape, begun, (frame.place(node), place)) for place, shape in whole.items()}
+    entering = {place: renewed_shape(shape, begun, (frame.place(node), place)) for place, shape in whole.items()}
+    return entering, {run: shape for run, shape in new.items() if is_older(run, begun)}
+
+
+def is_older(run: Run, begun: int) -> bool:
+    return isinstance(run.scope, Token) and run.scope < begun
 
 
 def entries(events: Iterable[Event]) -> Iterator[tuple[object, Run]]:
@@ -163,6 +180,7 @@ def entries(events: Iterable[Event]) -> Iterator[tuple[object, Run]]:
     for event in events:
         if isinstance(event, Operation | Call):
             for value in parts(event.values):
-                made_by = maker_of(value)
-                if isinstance(made_by, Input | Call) and is_met(made_by):
-                    yield made_by.place, Run("", made_by)
+                for entered in elements(value) if type(value) is Layer else (value,):
+                    made_by = maker_of(entered)
+                    if isinstance(made_by, Input | Call) and is_met(made_by):
+                        yield made_by.place, Run("", made_by)

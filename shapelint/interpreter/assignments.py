@@ -31,10 +31,13 @@ from shapelint.values import (
     Axis,
     Const,
     Dict,
+    Function,
     Instance,
     Int,
     Layer,
+    Library,
     Many,
+    Partial,
     Shape,
     Tensor,
     Tuple,
@@ -133,6 +136,8 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
         if isinstance(changed, Tensor):
             attributes.rebind(frame, target.value, changed)
         return
+    if isinstance(owner, Library) and isinstance(value, Function | Partial):
+        frame.run.changed.add(owner.name.partition(".")[0])
     if not isinstance(owner, Instance):
         frame.tell(Written(owner, name, value, frame.site(node)))
         return
@@ -264,10 +269,10 @@ def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
 
 def name_given(target: cst.CSTNode) -> str | None:
     """What `n` and `self.n` call a size."""
-    match target:
-        case cst.Name(value=name) | cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
-            return name
-    return None
+    if type(target) is cst.Name:
+        return target.value
+    is_own = type(target) is cst.Attribute and type(target.value) is cst.Name
+    return target.attr.value if is_own else None  # type: ignore[attr-defined]
 
 
 def is_nameless(symbol: Symbol) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import libcst as cst
 
@@ -77,8 +78,7 @@ def attribute(frame: Frame, node: cst.Attribute) -> Value:
 def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> Value:
     match base:
         case Library(name=module):
-            full = f"{module}.{name}"
-            return CONSTANTS.get(full, Library(full))
+            return of_library(module, name)
         case Tensor():
             return of_tensor(frame, base, name, node)
         case Namespace(names=names):
@@ -107,6 +107,12 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
         case Unknown():
             return of_unknown(frame, base, name, node)
     return Method(base, name)
+
+
+@lru_cache(maxsize=4096)
+def of_library(module: str, name: str) -> Value:
+    full = f"{module}.{name}"
+    return CONSTANTS.get(full, Library(full))
 
 
 def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Value:
@@ -225,11 +231,25 @@ def rebind(frame: Frame, node: cst.CSTNode, value: Value) -> None:
             names = frame.scope.names
             if name in names and not is_other(names[name], value):
                 names[name] = value
+            elif frame.scope.is_comprehension and isinstance(value, Tuple | Many | Dict):
+                filled_around(frame, name)
         case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=attribute_name)):
             owner = frame.scope.lookup(base)
             attributes = owner.attributes if isinstance(owner, Instance) else {}
             if attribute_name in attributes and not is_other(attributes[attribute_name], value):
                 attributes[attribute_name] = value
+
+
+def filled_around(frame: Frame, name: str) -> None:
+    """`[rows.append(x) for x in xs]`: what a list around a comprehension holds afterwards is not known."""
+    scope = frame.scope
+    while scope.is_comprehension and name not in scope.names and scope.parent is not None:
+        scope = scope.parent
+    match scope.names.get(name):
+        case Tuple(kind="list") | Many(kind="list"):
+            scope.names[name] = Many(UNKNOWN, None, "list")
+        case Dict():
+            scope.names[name] = Dict((), UNKNOWN)
 
 
 def is_other(before: Value, value: Value) -> bool:

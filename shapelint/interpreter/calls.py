@@ -14,6 +14,7 @@ from shapelint.interpreter import (
     builtins,
     casting,
     containers,
+    counts,
     expressions,
     growth,
     jaxloops,
@@ -39,6 +40,7 @@ from shapelint.values import (
     Dict,
     Float,
     Function,
+    GraphState,
     Instance,
     Int,
     Layer,
@@ -51,6 +53,7 @@ from shapelint.values import (
     Union,
     Unknown,
     Value,
+    graph_of,
 )
 
 RECEIVERS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
@@ -180,6 +183,8 @@ def opaque(frame: Frame, callee: Value, arguments: Arguments, node: cst.CSTNode,
 
 def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.Call) -> Value:
     name = callee.name
+    if name.rpartition(".")[2] in counts.COUNTING:
+        counts.note(frame, name, arguments)
     for special in (builtins.call, transforms.call, jaxtransforms.call, jaxloops.call):
         known = special(frame, name, arguments, node)
         if known is not None:
@@ -192,6 +197,9 @@ def call_library(frame: Frame, callee: Library, arguments: Arguments, node: cst.
     if type(result) is Layer:
         uses.widths_are_numbers(frame, name, arguments)
     if name.endswith("_") and arguments.arg_nodes and isinstance(result, Tensor):
+        given = arguments.args[0]
+        if name.startswith("torch.nn.init.") and graph_of(given).state is GraphState.LEAF:
+            return given  # a Parameter is the same one, whatever it is filled with
         rebind_argument(frame, arguments, result)
     return result
 
@@ -244,6 +252,8 @@ def call_tensor_method(
     if answer is not None:
         return answer
     whole = arguments.after(receiver, receiver_node)
+    if name in counts.COUNTING:
+        counts.note(frame, f"{owners(frame, receiver)[0]}.{name}", whole)
     if name in uses.TELLING:
         whole = uses.told(frame, name, whole, node)
     for owner in owners(frame, receiver):

@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.dims import size
 from shapelint.events import Call, Stored
-from shapelint.interpreter import expressions, hypotheses
+from shapelint.interpreter import expressions, hypotheses, rebinding
 from shapelint.interpreter.fields import annotated, field_names, field_value, typical_field
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
@@ -95,9 +95,10 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
     if isinstance(initialiser, Function) and id(initialiser.node) not in run.stack:
         with hypotheses.supposing(run, False):  # all methods find what it stores
             evaluate_alone(frame, initialiser, instance)
-    for name in instance.attributes.keys() & set(changed_later(cls)):
-        before = instance.attributes[name]
-        if not is_part(before):
+    kept = dict(instance.attributes)
+    for name in changed_later(cls):
+        before = kept.get(name)
+        if before is not None and not is_part(before):
             scope = (cls.name, id(cls))
             unknown = frame.unknown(name, cls.node, "attribute", instance, size(name, scope))
             declared = typical_field(frame, cls, name) if name in fields else unknown
@@ -110,6 +111,7 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
                 instance.attributes[name] = Tensor(
                     unknown_shape(), before.dtype, before.library, before.graph, unknown.made_by
                 )
+    instance.attributes |= dict(rebinding.alike(frame, instance, kept))
     empty_filled(instance, frame.module)
     return instance
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from shapelint.comments import Claim, claims
-from shapelint.dims import Dim, Origin, Truth, as_dim, compare, divide, meant_different
+from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, meant_different
 from shapelint.events import Claimed
 from shapelint.interpreter import hypotheses
 from shapelint.interpreter.documents import OPERATORS, annotated_axis
@@ -107,7 +107,7 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
     if any(axis.startswith(("...", "*", "#")) for axis in stated.axes[has_rest:]):
         return None
     last = shape.axis(-1)
-    if last is not None and last.size.value == count and shape.rank != count:
+    if last is not None and last.size.value == count and shape.rank != count and not all(sizes):
         return None  # it may list what stands along the last axis: (x, y, w, h)
     if not _fits(shape, count, has_rest):
         return f"has {shape.least_rank} axes, not {count}" if is_sure else None
@@ -119,7 +119,8 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
         if any(_differ(part.size, meaning) for meaning in size):
             meaning = f" ({size[0]})" if text.replace(" ", "") != str(size[0]).replace(" ", "") else ""
             return f"has {part.size} where the comment says {text}{meaning}"
-    return f"has the axes of {stated.text} in another order" if _is_reordered(shape, sizes) else None
+    is_moved = _is_reordered(shape, sizes) or (not has_rest and _is_elsewhere(shape, sizes))
+    return f"has the axes of {stated.text} in another order" if is_moved else None
 
 
 def _is_reordered(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
@@ -127,6 +128,29 @@ def _is_reordered(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
     found = [part.size for part in shape.head]
     meant = [size[0] for size in sizes if size]
     return shape.run is None and len(meant) == len(found) == len({*meant}) and meant != found and {*meant} == {*found}
+
+
+def _is_elsewhere(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
+    """Whether a size stands where the comment has a name of its own, and something made of named sizes in its place."""
+    found, meant = [part.size for part in shape.head], [size[0] if size else None for size in sizes]
+    if shape.run is not None or len(found) != len(meant):
+        return False
+    for place, size in enumerate(meant):
+        if size is None or size.symbol is None or meant.count(size) != 1 or found.count(size) != 1:
+            continue
+        is_made = found[place].symbol is None and all(s.origin is not Origin.ANONYMOUS for s in _inside(found[place]))
+        if meant[found.index(size)] is None and is_made:
+            return True
+    return False
+
+
+def _inside(size: Dim) -> Iterator[Symbol]:
+    """The sizes that a size is computed from, also those that were divided."""
+    for symbol in size.symbols():
+        if symbol.derivation is None:
+            yield symbol
+        for operand in symbol.derivation.operands if symbol.derivation is not None else ():
+            yield from _inside(operand)
 
 
 def _fits(shape: Shape, count: int, has_rest: bool) -> bool:

@@ -190,7 +190,7 @@ class inner_scope:
         self.facts, self.shapes = dict(frame.facts), dict(frame.shapes)
 
     def __enter__(self) -> None:
-        self.frame.scope = Scope({}, self.outer)
+        self.frame.scope = Scope({}, self.outer, is_comprehension=True)
 
     def __exit__(self, *_: object) -> None:
         self.frame.scope, self.frame.facts, self.frame.shapes = self.outer, self.facts, self.shapes

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shapelint.dims import as_dim
+from shapelint.events import Input, Kind, Operation
 from shapelint.interpreter import attributes, expressions, learning, operators, subscripts
 from shapelint.interpreter.frame import Frame
-from shapelint.scopes import learn
+from shapelint.ops.questions import may_be_object
+from shapelint.scopes import Path, learn
 from shapelint.values import (
     NONE,
     Class,
     Const,
+    Float,
     Instance,
     Int,
     Library,
+    Shape,
     Tensor,
     Tuple,
     Union,
     Unknown,
     Value,
     options,
+    same_value,
 )
 
 ARRAY_CLASSES = {"torch.Tensor": "torch", "numpy.ndarray": "numpy", "jax.Array": "jax", "jax.numpy.ndarray": "jax"}
@@ -30,6 +36,11 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
     if type(test) is cst.Name:  # first what is most frequent: isinstance is slow on libcst's nodes
         present(frame, test, truth)
         return
+    if type(test) is cst.Comparison:
+        if len(test.comparisons) == 1:
+            target = test.comparisons[0]
+            compared(frame, test.left, type(target.operator).__name__, target.comparator, truth)
+        return
     match test:
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
             assume(frame, inner, not truth)
@@ -37,8 +48,6 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
             if isinstance(operator, cst.And) is truth:
                 assume(frame, left, truth)
                 assume(frame, right, truth)
-        case cst.Comparison(left=left, comparisons=(cst.ComparisonTarget(operator=operator, comparator=right),)):
-            compared(frame, left, type(operator).__name__, right, truth)
         case cst.Call(func=cst.Name(value="isinstance"), args=(cst.Arg(value=subject), cst.Arg(value=kind))):
             of_class(frame, subject, kind, truth)
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="is_tensor")), args=(cst.Arg(value=subject),)):
@@ -98,9 +107,11 @@ def different(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression)
 
 def rank_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
     """`x` where the expression is its rank: x.ndim, x.dim(), len(x.shape), len(x.size())."""
+    if type(node) is cst.Attribute:
+        return node.value if node.attr.value == "ndim" else None
+    if type(node) is not cst.Call:
+        return None
     match node:
-        case cst.Attribute(value=owner, attr=cst.Name(value="ndim")):
-            return owner
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="dim" | "ndimension")), args=()):
             return owner
         case cst.Call(func=cst.Name(value="len"), args=(cst.Arg(value=inner),)):
@@ -134,7 +145,7 @@ def is_none(frame: Frame, node: cst.BaseExpression, truth: bool) -> None:
         if truth:
             refine(frame, node, NONE)
         return
-    narrow(frame, node, value, [option for option in options(value) if (option == NONE) is truth])
+    narrow(frame, node, value, [o for o in options(value) if (o == NONE) is truth or may_be_object(o)])
 
 
 def narrow(frame: Frame, node: cst.BaseExpression, value: Value, kept: list[Value]) -> None:
@@ -167,6 +178,20 @@ def present(frame: Frame, node: cst.Name, truth: bool) -> None:
     value = quietly(frame, node)
     if truth and isinstance(value, Union):
         narrow(frame, node, value, [option for option in value.options if option != NONE])
+    for flag, held, facts in frame.implied.get(node.value, ()):
+        if held is truth and same_value(flag, value):
+            for symbol, dim in facts.items():
+                learn(frame.facts, as_dim(symbol), dim)
+
+
+def keep(frame: Frame, test: cst.BaseExpression, truth: bool, before: Path) -> None:
+    """What a branch found out of sizes holds wherever its flag is asked for again: `if aligned: assert n == m`."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, truth = test.expression, not truth
+    new = frame.facts.keys() - before.facts.keys() if frame.alive and isinstance(test, cst.Name) else ()
+    flag = before.names.get(test.value) if new and isinstance(test, cst.Name) else None
+    if flag is not None and isinstance(test, cst.Name):
+        frame.implied.setdefault(test.value, []).append((flag, truth, {symbol: frame.facts[symbol] for symbol in new}))
 
 
 def of_class(frame: Frame, node: cst.BaseExpression, kind: cst.BaseExpression | None, truth: bool) -> None:
@@ -192,6 +217,12 @@ def is_instance(value: Value, classes: list[Value]) -> bool | None:
     if not names and not any(isinstance(c, Class) for c in classes):
         return None
     match value:
+        case Tensor(Shape((), None), str() as dtype, "numpy") if "builtins.float" in names and is_drawn(value):
+            return dtype == "float64" or None  # np.float64 is a float
+        case Float() if not isinstance(value.made_by, Input):  # who annotates a float may get an int
+            return (
+                True if "builtins.float" in names else (False if names <= PLAIN_CLASSES | set(ARRAY_CLASSES) else None)
+            )
         case Tensor(library=library):
             wanted = {ARRAY_CLASSES.get(name) for name in names} - {None}
             if not wanted or library is None:
@@ -209,6 +240,11 @@ def is_instance(value: Value, classes: list[Value]) -> bool | None:
             ancestry = list(cls.ancestry())
             return True if any(c in ancestry for c in classes) else None
     return None
+
+
+def is_drawn(number: Tensor) -> bool:
+    """Whether a number of NumPy was computed or taken out of an array: np.array(1.0) is an array."""
+    return not (isinstance(number.made_by, Operation) and number.made_by.kind is Kind.CREATION)
 
 
 PLAIN_CLASSES = frozenset(f"builtins.{name}" for name in ("int", "float", "str", "list", "tuple", "dict", "set"))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import libcst as cst
 
 from shapelint.dims import as_dim
-from shapelint.interpreter import attributes, calls, comprehensions, conditions, iterators, operators, subscripts
+from shapelint.events import Branch
+from shapelint.interpreter import (
+    attributes,
+    calls,
+    comprehensions,
+    conditions,
+    growth,
+    iterators,
+    operators,
+    subscripts,
+)
 from shapelint.interpreter.frame import Frame
 from shapelint.joins import join
 from shapelint.values import (
@@ -40,15 +50,13 @@ def evaluate(frame: Frame, node: cst.CSTNode) -> Value:
 
 
 def name(frame: Frame, node: cst.Name) -> Value:
-    match node.value:
-        case "None":
-            return NONE
-        case "True":
-            return TRUE
-        case "False":
-            return FALSE
     value = frame.scope.lookup(node.value)
-    return UNKNOWN if value is None else frame.known(value)
+    if value is None:
+        return CONSTANTS.get(node.value, UNKNOWN)
+    return frame.known(value)
+
+
+CONSTANTS: Mapping[str, Value] = {"None": NONE, "True": TRUE, "False": FALSE}
 
 
 def integer(frame: Frame, node: cst.Integer) -> Value:
@@ -180,20 +188,32 @@ def conditional(frame: Frame, node: cst.IfExp) -> Value:
     match test:
         case Const(value=bool() as known):
             return evaluate(frame, node.body if known else node.orelse)
-    before = frame.snapshot()
+    before, start = frame.snapshot(), len(frame.run.events)
     frame.branch_depth += 1
     conditions.assume(frame, node.test, True)
     first_alive = frame.alive
     first = evaluate(frame, node.body)
+    middle = len(frame.run.events)
     frame.restore(before)
     conditions.assume(frame, node.test, False)
     second_alive = frame.alive
     second = evaluate(frame, node.orelse)
     frame.restore(before)
     frame.branch_depth -= 1
+    part(frame, node.test, start, middle)
     if first_alive and second_alive:
         return join(first, second, frame.place(node))
     return first if first_alive else second
+
+
+def part(frame: Frame, test: cst.BaseExpression, start: int, middle: int) -> None:
+    """Tell the rules that what happened since `start` and since `middle` never happens both."""
+    events = frame.run.events
+    if start < middle < len(events):
+        site, may_change = frame.site(test), growth.may_change(frame, test)
+        events.append(Branch(site, None))
+        events.insert(middle, Branch(site, 1, may_change))
+        events.insert(start, Branch(site, 0, may_change))
 
 
 def boolean(frame: Frame, node: cst.BooleanOperation) -> Value:

@@ -92,7 +92,10 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
             return known if is_same and not made else originate(known, event)  # alike, but computed from other values
         del run.memo[signature]  # two unknown values are not of one size
     most = MOST_DEPTH * (4 if run.is_exact else 1)
-    is_entry = is_start(frame, function)
+    is_top = frame.function is None and not (run.is_import or frame.loops or frame.regions)
+    is_entry = is_top and not all_parameters(function.node)
+    if is_top and not run.started and (is_entry or gives_nothing(function.node)):
+        run.started, run.credit = True, run.credit + ENTRY_CREDIT
     is_news = id(function.node) not in run.told and any(map(has_rank, arguments.values))
     is_free = run.credit <= 0 and is_cheap(frame, function)
     is_poor = run.credit <= 0 and not (is_entry or is_news or is_free or tells_bits(frame, function, arguments))
@@ -109,7 +112,6 @@ def call_function(frame: Frame, function: Function, arguments: Arguments, node: 
     inner.regions, inner.autocast = frame.regions, frame.autocast
     inner.depth, inner.is_call = frame.depth + 1, not is_entry
     if is_entry:  # `main()` at the top level is what main does on its own, too
-        run.credit += 0 if run.entered else ENTRY_CREDIT
         run.entered.add(id(function))
     if not fill(inner, function, arguments, frame, node):
         return opaque(frame, function, arguments, node)
@@ -159,12 +161,6 @@ def is_cheap(frame: Frame, function: Function) -> bool:
 def is_short(node: cst.FunctionDef | cst.Lambda) -> bool:
     lines = node.body.body if isinstance(node, cst.FunctionDef) else ()
     return len(lines) <= MOST_LINES and all(type(line) is cst.SimpleStatementLine for line in lines)
-
-
-def is_start(frame: Frame, function: Function) -> bool:
-    """`main()` at the top level: what a program does when it is started, with nothing that its caller gives."""
-    is_plain = frame.function is None and not (frame.run.is_import or frame.loops or frame.regions)
-    return is_plain and not all_parameters(function.node)
 
 
 def only_checks(function: Function, arguments: Arguments) -> bool:

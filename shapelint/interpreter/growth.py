@@ -15,7 +15,7 @@ from shapelint.scopes import Path
 from shapelint.values import UNKNOWN, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
-BINDING = frozenset({cst.For, cst.Assign, cst.AnnAssign, cst.Del, cst.Expr, cst.With})
+BINDING = frozenset({cst.For, cst.AnnAssign, cst.Del, cst.Expr, cst.With})
 RECORDS = (Tensor, Unknown, Tuple, Dict, Union)
 
 
@@ -121,6 +121,8 @@ def may_change(frame: Frame, test: cst.CSTNode) -> bool:
     """Whether a loop around binds the name or the attribute that a test asks for: `if is_last:`."""
     if not frame.loops:
         return False
+    if isinstance(test, cst.BooleanOperation):
+        return may_change(frame, test.left) or may_change(frame, test.right)
     while isinstance(test, cst.UnaryOperation | cst.Comparison):
         test = test.expression if isinstance(test, cst.UnaryOperation) else test.left
     name, _ = accumulator(frame, test)
@@ -130,14 +132,14 @@ def may_change(frame: Frame, test: cst.CSTNode) -> bool:
 def begun(loop: cst.CSTNode) -> Iterator[str]:
     """The names and attributes that a loop binds, empties or deletes somewhere in its body."""
     for statement in statements(loop):
+        if type(statement) is cst.Assign:  # the frequent case
+            for assigned in statement.targets:
+                yield from bound(assigned.target)
         if type(statement) not in BINDING:
             continue
         match statement:
             case cst.For(target=target):
                 yield from bound(target)
-            case cst.Assign(targets=targets):
-                for assigned in targets:
-                    yield from bound(assigned.target)
             case cst.AnnAssign(target=target) | cst.Del(target=target):
                 yield from bound(target)
             case cst.Expr(value=cst.Call(func=cst.Attribute(value=target, attr=cst.Name(value="clear")))):
@@ -149,9 +151,10 @@ def begun(loop: cst.CSTNode) -> Iterator[str]:
 
 
 def bound(target: cst.CSTNode) -> Iterator[str]:
+    if type(target) is cst.Name:
+        yield target.value
+        return
     match target:
-        case cst.Name(value=name):
-            yield name
         case cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value=name)):
             yield f"{base}.{name}"
         case cst.Subscript(value=inner, slice=[cst.SubscriptElement(slice=cst.Slice())]):

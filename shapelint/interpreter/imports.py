@@ -64,7 +64,7 @@ def member(frame: Frame, dotted: str, level: int, name: str) -> Value:
     if known is not None:
         return known
     inner = f"{dotted}.{name}" if dotted else name
-    submodule = module(frame, inner, level) if level or found is not None else None
+    submodule = module(frame, inner, level)  # of a package, which need not have an __init__.py
     if submodule is not None:
         return submodule
     return UNKNOWN if level or found is not None else CONSTANTS.get(inner) or Library(inner)

@@ -11,6 +11,7 @@ import libcst as cst
 
 from shapelint.dims import Dim, as_dim
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.questions import nodes
 from shapelint.interpreter.stores import statements
 from shapelint.ops.runs import rounds
 from shapelint.values import Many, Tuple, Value
@@ -65,12 +66,4 @@ def appended(statement: cst.CSTNode) -> str | None:
 @lru_cache(maxsize=64)
 def names_in(node: cst.CSTNode) -> Mapping[str, int]:
     """How often each name stands in a piece of code."""
-    found: Counter[str] = Counter()
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if type(current) is cst.Name:
-            found[current.value] += 1
-        else:
-            stack.extend(current.children)
-    return found
+    return Counter(inner.value for inner in nodes(node) if type(inner) is cst.Name)

@@ -16,7 +16,7 @@ from shapelint.joins import any_like, renewed, widened
 from shapelint.ops.op import unknown_shape
 from shapelint.scopes import Path
 from shapelint.tokens import now
-from shapelint.values import Const, Float, Instance, Int, Tensor, Value
+from shapelint.values import Const, Float, Instance, Int, Run, Shape, Tensor, Value
 
 MOST_PASSES = 2
 HELD = (Tensor, Int, Float, Const)
@@ -42,8 +42,10 @@ def loops_over(frame: Frame, node: cst.For) -> None:
         frame.key = key
     else:
         before = dict(frame.scope.names)
-        repeat(frame, node, lambda: assign(frame, node.target, next_item(frame, node, iterable, begun)))
-        lengths.filled(frame, node, before, comprehensions.length(iterable))
+        count = comprehensions.length(iterable)
+        is_certain = count is not None and (count.value or 0) > 0  # range(1, 1001) has a first round
+        repeat(frame, node, lambda: assign(frame, node.target, next_item(frame, node, iterable, begun)), is_certain)
+        lengths.filled(frame, node, before, count)
     leaves(frame, node, outer)
     if node.orelse is not None and frame.alive:
         statements.execute_block(frame, node.orelse.body)
@@ -80,6 +82,8 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
     """The body of a loop, once from the state before, and again from what all rounds have in common."""
     before, key, foretold = frame.snapshot(), frame.key, frame.foretold
     since = now()
+    known: dict[Run, Shape] = {}  # what the first round found out about what was there before
+    ways: list[Path] = []
     frame.branch_depth += 1
     passes = MOST_PASSES if frame.branch_depth <= 2 else 1
     for number in range(passes):
@@ -87,21 +91,27 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         if number:
             frame.key = (key, id(node), number)  # what is unknown now is not what was unknown in the first round
             left_over(frame, before, (frame.place(node), "left"))
+            frame.shapes |= known
         begins_round(frame, node, number)
         events, returns = len(frame.run.events), len(frame.returns)
         begin()
         if frame.alive:
             statements.execute_block(frame, node.body)
             growth.carried(frame, node, entry)
-        told = {} if number or len(frame.returns) > returns else again.next_round(frame, entry, since, events, node)
+        is_last = number > 0 or len(frame.returns) > returns
+        told, known = ({}, {}) if is_last else again.next_round(frame, entry, since, events, node)
         frame.foretold = foretold | told
-        frame.meet([frame.snapshot(), *frame.breaks, *([] if at_least_once else [entry])], node)
+        ways = [frame.snapshot(), *frame.breaks]
         frame.breaks.clear()
+        frame.meet([*ways, entry], node)
         widen(frame, entry, (frame.place(node), number))
         if passes == 1:
             forget_placeholders(frame, entry)
         if not frame.alive or (not told and settled(entry, frame.snapshot()) and held == attributes_held(frame)):
             break
+    if at_least_once:  # the last of the rounds that were looked at stands for any of them
+        frame.meet(ways, node)
+        widen(frame, entry, (frame.place(node), passes))
     frame.branch_depth -= 1
     frame.key, frame.foretold = key, foretold
     if not frame.alive:

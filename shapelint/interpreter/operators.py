@@ -15,6 +15,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.joins import join
 from shapelint.ops.dtypes import named
+from shapelint.ops.questions import may_be_object
 from shapelint.provenance import originate
 from shapelint.scopes import compare_numbers
 from shapelint.values import (
@@ -374,6 +375,8 @@ def identical(left: Value, right: Value) -> bool | None:
         case Const(value=a), Const(value=b) if a is None or b is None or isinstance(a, bool):
             return a is b
         case (Unknown() | Union(), _) | (_, Unknown() | Union()):
+            return None
+        case (Tensor() as array, Const(value=None)) if may_be_object(array):
             return None
         case (Const(value=None), _) | (_, Const(value=None)):
             return False

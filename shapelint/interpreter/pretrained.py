@@ -47,6 +47,8 @@ def output(frame: Frame, callee: Value, arguments: Arguments) -> Value:
     if built is None or not isinstance(built.callee, Library):
         return UNKNOWN
     name = built.callee.name
+    if name.partition(".")[0] in frame.run.changed:
+        return UNKNOWN
     if is_classifier(name, dict(built.kwargs)):
         classes = classes_of(frame.run.events, built)
         return rows(arguments, 0, classes) if classes is not None else UNKNOWN
@@ -77,6 +79,9 @@ def classes_of(events: Sequence[Event], built: Call) -> Dim | None:
         if event is built:
             return asked(built)
         match event:
+            case Written(owner=owner, attribute="forward" | "_forward_impl" | "forward_head" | "forward_features"):
+                if constructed(owner) is built:
+                    return None
             case Written(owner=owner, attribute=attribute, value=value) if is_head(owner, attribute, built):
                 return width(value) or anonymous(event)
             case Call(callee=Method(receiver=receiver, name="reset_classifier"), args=(value, *_)) if (

@@ -12,10 +12,26 @@ import libcst as cst
 SPACES = ("whitespace", "lpar", "rpar", "comma", "semicolon", "leading_lines", "header", "footer", "trailing")
 
 
+PLAIN = frozenset({str, bool, int, cst.MaybeSentinel})  # fields that hold no code
+
+
 @cache
 def parts(kind: Any) -> tuple[str, ...]:
     """The fields of a syntax node that may hold code."""
     return tuple(field.name for field in fields(kind) if not field.name.startswith(SPACES))
+
+
+def nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes of a piece of code, without its spaces and comments: several times as fast as libcst's own walk."""
+    stack: list[Any] = [node]
+    while stack:
+        current: Any = stack.pop()
+        if type(current) is tuple or type(current) is list:
+            stack.extend(current)
+        elif current is not None and type(current) not in PLAIN:
+            yield current
+            kind: Any = type(current)
+            stack.extend(getattr(current, name) for name in parts(kind))
 
 
 def questions(function: cst.FunctionDef) -> tuple[set[str], set[str]]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.dims import anonymous, as_dim
+from shapelint.events import Input
 from shapelint.interpreter import attributes, learning
 from shapelint.interpreter.comprehensions import length
 from shapelint.interpreter.frame import Frame
@@ -26,11 +27,14 @@ SINGLE, VECTOR = ("observation_space", "action_space"), ("single_observation_spa
 
 def some(frame: Frame, node: cst.CSTNode, names: tuple[str, ...]) -> dict[str, Value]:
     """Spaces of which nothing is known yet; their elements have axes of their own."""
-    return {name: Layer(environments.SPACE, {"element": _element(name, frame.place_of_call(node))}) for name in names}
+    return {name: Layer(environments.SPACE, {"element": _element(frame, node, name)}) for name in names}
 
 
-def _element(name: str, place: object) -> Tensor:
-    return Tensor(Shape((), Run("", (place, name))), None, "numpy")
+def _element(frame: Frame, node: cst.CSTNode, name: str) -> Tensor:
+    event = Input(name, frame.site(node), kind="space")
+    if frame.foretold:
+        frame.recall(event)
+    return Tensor(Shape((), Run("", event)), None, "numpy", made_by=event)
 
 
 def made(library: str) -> Builtin:
@@ -69,7 +73,8 @@ def settled(frame: Frame, env: Layer) -> Layer:
 @lru_cache(maxsize=64)
 def step_lengths(module: cst.Module) -> frozenset[int]:
     """Into how many values a file unpacks what `env.step(action)` gives: four before gym 0.26, five since."""
-    return frozenset(count for statement in statements(module) for count in unpacked_steps(statement))
+    assigned = (statement for statement in statements(module) if type(statement) is cst.Assign)
+    return frozenset(count for statement in assigned for count in unpacked_steps(statement))
 
 
 def unpacked_steps(statement: cst.CSTNode) -> Iterator[int]:

@@ -119,11 +119,13 @@ def branches(frame: Frame, node: cst.If) -> None:
     if frame.alive:
         execute_block(frame, node.body)
     first = frame.snapshot()
+    conditions.keep(frame, node.test, True, before)
     conditions.forget(frame, refined)
     frame.restore(before)
     supposes(frame, node.test, False)
     if frame.alive and node.orelse is not None:
         otherwise(frame, node.orelse)
+        conditions.keep(frame, node.test, False, before)
     if first.alive:
         conditions.forget(frame, refined)
     frame.branch_depth -= 1

@@ -127,9 +127,9 @@ def changes(node: cst.CSTNode) -> Iterator[str]:
 
 def stored(target: cst.CSTNode) -> Iterator[str]:
     """`self.x`, `self.x[i]`, and those among the elements of a tuple."""
+    if type(target) is cst.Name or type(target) is cst.Call:  # the most frequent ones
+        return
     match target:
-        case cst.Name():
-            pass  # the most frequent of all
         case cst.Attribute(value=cst.Name(), attr=cst.Name(value=name)):
             yield name
         case cst.Subscript(value=inner):

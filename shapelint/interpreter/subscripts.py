@@ -231,16 +231,13 @@ def of_dict(frame: Frame, base: Dict, index: Value, node: cst.Subscript) -> Valu
     return expressions.joined(values, frame.place(node))
 
 
-SHAPE_FORMS = frozenset({cst.Attribute, cst.Call})
-
-
 def shape_owner(node: cst.CSTNode) -> cst.BaseExpression | None:
     """`x` where the expression is `x.shape` or `x.size()`."""
-    if type(node) not in SHAPE_FORMS:  # isinstance is slow on libcst's nodes, which are abstract base classes
+    if type(node) is cst.Attribute:  # isinstance is slow on libcst's nodes, which are abstract base classes
+        return node.value if node.attr.value == "shape" else None
+    if type(node) is not cst.Call or type(node.func) is not cst.Attribute:
         return None
     match node:
-        case cst.Attribute(value=owner, attr=cst.Name(value="shape")):
-            return owner
         case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value="size")), args=()):
             return owner
         case cst.Call(func=cst.Attribute(attr=cst.Name(value="shape")), args=(cst.Arg(value=owner),)):

@@ -90,7 +90,9 @@ def array(frame: Frame, value: Value, use: Use, place: cst.CSTNode | None, node:
         case Tensor():
             tensor = value
         case Unknown():
-            tensor = Tensor(Shape((), Run("", value.made_by)), value.dtype, None, value.graph, value.made_by)
+            tensor = Tensor(
+                Shape((), Run("", value.made_by or object())), value.dtype, None, value.graph, value.made_by
+            )
         case Union(options=options):
             each = (array(frame, option, replace(use, names=()), place, node) for option in options)
             found = tuple(known for known in each if known is not None)
@@ -177,6 +179,8 @@ def of_layer(layer: Layer, arguments: Arguments) -> Iterator[Use]:
         yield from (Use(index, rank=3, sizes={} if index else {-1: width}) for index in range(SEQUENCES[name]))
     elif name == "torch.nn.Upsample":
         yield from resized(config.get("mode", NONE))
+    elif name in {"torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss"}:
+        yield from (use for target in arguments.args[1:2] if isinstance(target, Tensor) for use in of_classes(target))
 
 
 MODES = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
@@ -209,7 +213,8 @@ ENDS: Mapping[str, int] = {
 AXES = frozenset({"transpose", "swapaxes", "swapdims", "unsqueeze", "flatten"})
 JOINING = frozenset({"cat", "concat", "concatenate", "stack"})
 EINOPS = frozenset({"rearrange", "reduce", "repeat"})
-TELLING = frozenset({"permute", "einsum", "interpolate", *EINOPS, *RANKS, *ENDS, *AXES, *JOINING})
+CLASSES = frozenset({"cross_entropy", "nll_loss"})
+TELLING = frozenset({"permute", "einsum", "interpolate", *EINOPS, *RANKS, *ENDS, *AXES, *JOINING, *CLASSES})
 
 
 def of_call(callee: str, arguments: Arguments) -> Iterator[Use]:
@@ -238,10 +243,19 @@ def of_call(callee: str, arguments: Arguments) -> Iterator[Use]:
             yield from indexed((a.value - 1 if a.value > 0 else a.value + 1 if a.value < -1 else None,))
         case "flatten", (_, Int(dim=a), *_) if not callee.startswith("numpy."):
             yield from indexed((a.value,))
+        case (("cross_entropy" | "nll_loss"), (_, Tensor() as target, *_)) if callee.startswith("torch."):
+            yield from of_classes(target)
     if name in RANKS:
         yield from (Use(index, rank=rank) for index, rank in enumerate(RANKS[name]) if rank is not None)
     if name in ENDS and callee.startswith("torch."):
         yield Use(back=ENDS[name])
+
+
+def of_classes(target: Tensor) -> Iterator[Use]:
+    """A loss over classes: for one index of a class each, the scores have one axis more."""
+    if target.shape.rank is not None and target.dtype == "int64":
+        first = target.shape.axis(0)
+        yield Use(rank=target.shape.rank + 1, sizes={0: Int(first.size)} if first is not None else {})
 
 
 def indexed(indices: Sequence[int | None]) -> Iterator[Use]:

@@ -47,6 +47,7 @@ from shapelint.ops import (
     random,
     recurrent,
     reductions,
+    replay,
     reshaping,
     scientific,
     selecting,
@@ -71,7 +72,7 @@ TOPICS = (
     *(reshaping, layout, stretching, joining, splitting, indexing, selecting, contractions, linalg, einops, einx),
     *(scientific, special, spectral, statistics, masked, assembled, factorisations, storage, fused, limits),
     *(layers, convolutions, pooling, recurrent, attention, losses, distributions, data, jaxnn, flax),
-    *(files, datasets, estimators, frames, images, opencv, vision, environments, trees),
+    *(files, datasets, estimators, frames, images, opencv, vision, environments, replay, trees),
 )
 
 # Other dotted names of the same callable: "torch.concat" -> "torch.cat". A topic may have its own in ALIASES.

@@ -18,6 +18,8 @@ def broadcast_all(*shapes: Shape) -> Shape:
 
 
 def _broadcast_two(a: Shape, b: Shape) -> Shape:
+    if b.run is None and (not b.head or a == b):
+        return a  # as what follows would find
     lined_up = line_up(a, b)
     conflict = lined_up.conflict
     if conflict is not None:

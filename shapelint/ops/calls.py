@@ -62,8 +62,15 @@ def attach(result: Value, spelling: Spelling) -> Value:
 
 
 def is_trainable(op: Op, layer: Layer) -> bool:
-    options = {name: p.default for name, p in signature(op.shape).parameters.items()} | dict(layer.config)
-    return op.name in TRAINABLE and all(options.get(name) != FALSE for name in AFFINE)
+    if op.name not in TRAINABLE:
+        return False
+    config, defaults = dict(layer.config), _defaults(op)
+    return all((config if name in config else defaults).get(name) != FALSE for name in AFFINE)
+
+
+@cache
+def _defaults(op: Op) -> Mapping[str, object]:
+    return {name: parameter.default for name, parameter in signature(op.shape).parameters.items()}
 
 
 def _attached(result: Value, layer: Layer) -> Value:
@@ -79,7 +86,7 @@ def _attached(result: Value, layer: Layer) -> Value:
 def attribute(constructor: Spelling, layer: Layer, name: str) -> Value | None:
     """A weight (`conv.weight`), or a constructor's argument, given or by default (`lstm.hidden_size`); else None."""
     canon = constructor.keywords.get(name, "")
-    if name in WEIGHT_NAMES:
+    if name in WEIGHT_NAMES or recurrent.WEIGHT.fullmatch(name):
         return _weight(constructor, layer, name)
     if canon in layer.config:
         return layer.config[canon]
@@ -96,7 +103,7 @@ def _weight(constructor: Spelling, layer: Layer, name: str) -> Value | None:
     if name == "bias" and config.get("bias", NONE) == FALSE:
         return NONE
     try:
-        shape = _weights(constructor, config).get(name)
+        shape = _weights(constructor, config).get(name) or _recurrent(constructor, config, name)
     except (Unknowable, KeyError):
         return Tensor(library="torch", graph=Graph(GraphState.LEAF, frozenset({layer})))
     if shape is None:
@@ -112,4 +119,9 @@ def _weights(constructor: Spelling, config: dict[str, Value]) -> dict[str, Shape
     if constructor.op.name == "conv":
         kind = constructor.callee.rpartition(".")[2]
         return convolutions.weights(config, int(kind[-2]), "Transpose" in kind)
-    return layers.weights(constructor.op.name, config) or recurrent.weights(constructor.op.name, config)
+    return layers.weights(constructor.op.name, config)
+
+
+def _recurrent(constructor: Spelling, config: dict[str, Value], name: str) -> Shape | None:
+    module, _, kind = constructor.callee.rpartition(".")
+    return recurrent.weight(kind, config, name) if module == "torch.nn" else None

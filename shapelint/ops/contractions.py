@@ -282,8 +282,9 @@ def block_diag(tensors: Value) -> Shape:
         return Shape((Axis(anonymous(object())), Axis(anonymous(object()))))
     if not isinstance(tensors, Tuple):
         raise Unknowable("no matrices")
-    shapes = [tensor(t).shape for t in tensors.items]
-    if any(shape.rank is None for shape in shapes):
+    # A list alone is one matrix, as its rows.
+    shapes = [tensor(t).shape for t in (tensors.items if tensors.kind == "tuple" else (tensors,))]
+    if any(shape.rank is None or shape.rank > 2 for shape in shapes):
         raise Unknowable("rank not known")
     padded = [(Axis(ONE),) * (2 - len(shape.head)) + shape.head for shape in shapes]
     rows, columns = (sum((axes[i].size for axes in padded[1:]), padded[0][i].size) for i in (0, 1))

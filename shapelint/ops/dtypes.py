@@ -158,7 +158,7 @@ def element_dtype(value: Value, library: str | None) -> str | None:
         case Tensor(dtype=dtype):
             return _text(_in_library(parse(dtype), library)) if parse(dtype) else dtype
         case Tuple(items=items) if items:
-            kinds = [Operand(parse(element_dtype(item, library))) for item in items]
+            kinds = tuple(Operand(parse(element_dtype(item, library))) for item in items)
             return _text(_promote(library, kinds)) if library else None
         case Many(item=item):
             return element_dtype(item, library)
@@ -174,11 +174,18 @@ def element_dtype(value: Value, library: str | None) -> str | None:
 def promote(values: Iterable[Value], library: str | None) -> str | None:
     """The dtype of an elementwise operation on these; None where it is not known, or libraries disagree."""
     values = list(values)
-    results = {_promote(lib, [operand(v, lib) for v in values]) for lib in ([library] if library else LIBRARIES)}
+    if any(type(value) in OPEN and value.dtype is None for value in values):  # type: ignore[union-attr]
+        return None  # the frequent case
+    libraries = (library,) if library else LIBRARIES
+    results = {_promote(each, tuple(operand(value, each) for value in values)) for each in libraries}
     return _text(results.pop()) if len(results) == 1 else None
 
 
-def _promote(library: str, operands: Sequence[Operand]) -> Dtype | None:
+OPEN = frozenset({Tensor, Unknown})  # values whose dtype may not be known
+
+
+@lru_cache(maxsize=4096)
+def _promote(library: str, operands: tuple[Operand, ...]) -> Dtype | None:
     if not operands or any(o.dtype is None for o in operands):
         return None
     if library != "torch":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from shapelint.dims import anonymous, as_dim, data_dependent
@@ -88,6 +88,14 @@ def wrapped(env: Value) -> Result:
 
 def is_environment(layer: Layer) -> bool:
     return layer.name.endswith((".Env", ".VectorEnv"))
+
+
+def elements(env: Layer) -> Iterator[Value]:
+    """What is known of the elements of those spaces of an environment of which its name says nothing."""
+    if is_environment(env):
+        for space in env.config.values():
+            if isinstance(space, Layer) and "element" in space.config:
+                yield space.config["element"]
 
 
 def attribute(layer: Layer, name: str) -> Value | None:

@@ -70,7 +70,7 @@ def fitted(receiver: Value, y: Value = NONE) -> Result:
 
 def kept(x: Value) -> Result:
     """(n, f), as before"""
-    return _data(*_table(x), dtype=_real(x))
+    return Tensor(with_rank(_shape(x), 2), _real(x), "numpy", CONSTANT)
 
 
 def projected(x: Value, n_components: Value = NONE) -> Result:

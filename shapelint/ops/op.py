@@ -243,7 +243,7 @@ def tensor(value: Value) -> Tensor:
         case Int() | Float() | Const(value=bool() | complex() | str() | bytes()):  # also np.where(y == "cat", 1, 0)
             return Tensor(Shape(), graph=getattr(value, "graph", Tensor().graph))
         case Unknown():
-            return Tensor(Shape((), Run("", value.made_by)), value.dtype, graph=value.graph)
+            return Tensor(Shape((), Run("", value.made_by or object())), value.dtype, graph=value.graph)
         case Union(options=options):
             return one_of([tensor(option) for option in options])
     raise Unknowable(f"{type(value).__name__} is no tensor")

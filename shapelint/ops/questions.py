@@ -28,6 +28,13 @@ def count(shape: Shape, what: str) -> Dim:
     return data_dependent(fresh(shape, what), what)
 
 
+def may_be_object(value: Value) -> bool:
+    """Whether it may be no number at all, but what an array of objects holds: None, an environment, a string."""
+    if not isinstance(value, Tensor) or value.library != "numpy" or value.dtype is not None:
+        return False
+    return value.shape.run is not None and not value.shape.least_rank
+
+
 def is_of(category: str) -> Answer:
     """Whether the dtype is one of floats, or of complex numbers."""
 

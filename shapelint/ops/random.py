@@ -104,6 +104,8 @@ def drawn_float(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result
 
 def drawn_sizes(shape: Value) -> Result:
     """numpy.random.rand(2, 3)"""
+    if isinstance(shape, Unknown):
+        return shape_of(size_or_any(shape), maker=Maker.CREATED)  # a single tuple is refused
     return NUMBER if shape == Tuple(()) else sizes(shape, Maker.CREATED)
 
 

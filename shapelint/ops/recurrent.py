@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import partial
 
-from shapelint.dims import Dim, as_dim
+from shapelint.dims import Dim, anonymous, as_dim
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import ONE_INT, ZERO_INT, expect, expect_rank, made, unknown_axis
 from shapelint.ops.op import Op, Part, Result, Unknowable, flag, prepend, size_or_any, tensor
 from shapelint.ops.runs import ends, hidden, joined, with_rank
-from shapelint.values import FALSE, NONE, Axis, Int, Layer, Many, Shape, Tuple, Value
+from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Layer, Many, Shape, Tuple, Value, maker_of
 
 PACKED = "torch.nn.utils.rnn.PackedSequence"
 
 
-def directions(bidirectional: Value) -> int:
-    return 2 if flag(bidirectional) else 1
+def directions(bidirectional: Value) -> Dim:
+    """2 or 1; where nobody says which, as many for all layers that are given one flag."""
+    try:
+        return as_dim(2 if flag(bidirectional) else 1)
+    except Unknowable:
+        maker = maker_of(bidirectional)
+        return anonymous(("directions", object() if maker is None else id(maker)))
 
 
 def rnn(
@@ -108,9 +115,27 @@ def pad_sequence(sequences: Value, batch_first: Value = FALSE) -> Shape:
     return prepend(lead[0], prepend(lead[1], rest))
 
 
-def weights(name: str, config: dict[str, Value]) -> dict[str, Shape]:
-    """Recurrent layers name their weights by layer; they have no `weight`."""
-    return {}
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+WEIGHT = re.compile(r"(weight|bias)_(ih|hh)(?:_l(\d+)(_reverse)?)?")
+
+
+def weight(kind: str, config: Mapping[str, Value], name: str) -> Shape | None:
+    """`lstm.weight_ih_l0`, `gru.bias_hh_l1_reverse`, `cell.weight_hh`; None where the layer has no such weight."""
+    found, family = WEIGHT.fullmatch(name), kind.removesuffix("Cell")
+    if found is None or family not in GATES or (found[3] is None) != kind.endswith("Cell"):
+        return None
+    if found[4] and not flag(config.get("bidirectional", FALSE)):
+        return None
+    hidden, projected = size_or_any(config["hidden_size"]), size_or_any(config.get("proj_size", ZERO_INT))
+    rows = made(hidden * GATES[family])
+    if found[1] == "bias":
+        return Shape((rows,)) if flag(config.get("bias", TRUE)) else None
+    out = hidden if projected == as_dim(0) else projected
+    if found[2] == "hh":
+        return Shape((rows, made(out)))
+    is_first = not found[3] or int(found[3]) == 0
+    inputs = size_or_any(config["input_size"]) if is_first else out * directions(config.get("bidirectional", FALSE))
+    return Shape((rows, made(inputs)))
 
 
 RNN_ARGUMENTS = "input_size, hidden_size, num_layers, {}bias, batch_first, dropout, bidirectional, {}device, dtype"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from shapelint.dims import ONE
 from shapelint.events import Kind
@@ -14,10 +15,12 @@ from shapelint.values import (
     NONE,
     TRUE,
     UNTRACKED,
+    Const,
     Float,
     Graph,
     GraphState,
     Int,
+    Library,
     Many,
     Shape,
     Tensor,
@@ -114,7 +117,9 @@ def check_fits(shape: Shape, target: Shape) -> None:
 
 def library_of(spelling: Spelling, bound: Mapping[str, Value]) -> str | None:
     """Which library's array an op returns: of its own, or of its operands for methods and operators."""
-    own = spelling.callee.partition(".")[0].replace("scipy", "numpy")
+    own = _own_library(spelling.callee)
+    if not spelling.by_operands and own == "torch":
+        return own
     found = {t.library for t in tensors_in(bound.values())}
     if not spelling.by_operands and own not in {"einops", "einx"}:
         if own == "numpy" and "torch" in found and spelling.op.kind not in {Kind.CREATION, Kind.CAST}:
@@ -127,6 +132,11 @@ def library_of(spelling: Spelling, bound: Mapping[str, Value]) -> str | None:
     return "numpy" if found == {"numpy"} and not _any_unknown(bound) else None
 
 
+@lru_cache(maxsize=4096)
+def _own_library(callee: str) -> str:
+    return callee.partition(".")[0].replace("scipy", "numpy")
+
+
 def _any_unknown(bound: Mapping[str, Value]) -> bool:
     """An operand that may well be another library's: numpy gives way to it."""
     return any(isinstance(v, Unknown) or (isinstance(v, Tensor) and v.library is None) for v in bound.values())
@@ -136,8 +146,14 @@ def operand_graphs(bound: Mapping[str, Value]) -> list[Graph]:
     """The graphs of what an op works on. Python numbers count only when they were taken from a graph."""
     found: list[Graph] = []
     for name, value in bound.items():
-        found.extend(_graphs(value, is_operand=name in {"x", "y", "tensors", "condition"}))
+        if type(value) is Tensor:  # the frequent case
+            found.append(value.graph)
+        elif type(value) not in WITHOUT_GRAPH:
+            found.extend(_graphs(value, is_operand=name in {"x", "y", "tensors", "condition"}))
     return found
+
+
+WITHOUT_GRAPH = frozenset({Const, Library})
 
 
 def _graphs(value: Value, is_operand: bool) -> Iterable[Graph]:

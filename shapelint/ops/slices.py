@@ -23,6 +23,8 @@ def slice_size(start: Value, stop: Value, step: Value, size: Dim) -> tuple[Dim, 
     if stride < 0:
         return _backward(first, last, stride, size)
     length = _forward(first, last, size)
+    if _at_least(-length, as_dim(0)):  # it begins where the axis ends: this is never reached, or the size is another
+        return anonymous(object()), False
     return _rounded_up(length, stride), True
 
 

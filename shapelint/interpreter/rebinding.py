@@ -1,0 +1,144 @@
+"""Arrays that methods bind anew: `self.std = torch.full((n,), x)` in __init__, and the like of it in another method.
+
+What each of these lines gives is known as far as it hangs on no argument and no local name; what all of them have in
+common is known of the attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import libcst as cst
+
+from shapelint.dims import anonymous
+from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.stores import INITIALISERS, bound_names, changes, statements
+from shapelint.scopes import Scope
+from shapelint.values import UNKNOWN, Axis, Class, Function, Instance, Shape, Tensor, Unknown, Value, maker_of
+
+MOST = 6  # lines that bind one attribute
+BINDERS = {
+    cst.AssignTarget: "target", cst.AnnAssign: "target", cst.AugAssign: "target", cst.NamedExpr: "target",
+    cst.For: "target", cst.CompFor: "target", cst.AsName: "name", cst.Param: "name", cst.FunctionDef: "name",
+    cst.ClassDef: "name", cst.ImportAlias: "name", cst.MatchAs: "name", cst.MatchStar: "name",
+}  # fmt: skip
+
+
+class Store(NamedTuple):
+    """`self.name = value` in a method."""
+
+    method: cst.FunctionDef
+    value: cst.BaseExpression
+
+
+def alike(frame: Frame, instance: Instance, before: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """The attributes of `self` that were arrays `before`, after __init__, are unknown by now, and stay of one rank."""
+    found = [
+        (name, known)
+        for name, value in before.items()
+        if type(value) is Tensor and type(instance.attributes[name]) is Unknown
+        if (known := common(frame, instance, name, value)) is not None
+    ]
+    for name, known in found:
+        yield name, replace(known, made_by=maker_of(instance.attributes[name]))
+
+
+def common(frame: Frame, instance: Instance, name: str, before: Tensor) -> Tensor | None:
+    """An array of the rank that `before` and all that methods bind the attribute to have; None where they differ."""
+    if before.shape.run is not None:
+        return None
+    values: list[Value] = []
+    for ancestor in instance.cls.ancestry():
+        if isinstance(ancestor, Class) and ancestor.node is not None:
+            found = stores(ancestor.node).get(name, ())
+            if found is None or len(values) + len(found) > MOST:
+                return None
+            values.extend(stored(frame, ancestor, instance, store) for store in found)
+    known: Tensor | None = before
+    for value in values:
+        if known is None or not isinstance(value, Tensor):
+            return None
+        known = together(known, value, (instance.cls.name, id(instance.cls), name))
+    return known
+
+
+def together(a: Tensor, b: Tensor, scope: object) -> Tensor | None:
+    """What two arrays of one library and one rank have in common."""
+    if a.shape.rank != b.shape.rank or a.library != b.library:
+        return None
+    known = Tensor(a.shape, a.dtype if a.dtype == b.dtype else None, a.library)
+    return known if a.shape == b.shape else replace(known, shape=unknown_sizes(a.shape, scope))
+
+
+def unknown_sizes(shape: Shape, scope: object) -> Shape:
+    return Shape(tuple(Axis(anonymous((scope, index))) for index in range(len(shape.head))))
+
+
+def stored(frame: Frame, owner: Class, instance: Instance, store: Store) -> Value:
+    """What a method binds an attribute to, whatever its arguments and its local names are."""
+    from shapelint.interpreter.functions import frame_of
+
+    function, run = owner.attributes.get(store.method.name.value), frame.run
+    if not isinstance(function, Function) or function.node is not store.method:
+        return UNKNOWN
+    inner = frame_of(frame, function, (owner.name, store.method.name.value, run.next_serial()))
+    me, *_ = store.method.params.params
+    inner.scope = Scope({**dict.fromkeys(own_names(store.method), UNKNOWN), me.name.value: instance}, function.scope)
+    before = run.credit, run.called, run.told, dict(instance.attributes)
+    run.called, run.told = dict(run.called), dict(run.told)
+    try:
+        return quietly(inner, store.value)
+    finally:
+        run.credit, run.called, run.told, instance.attributes = before
+
+
+@lru_cache(maxsize=64)
+def stores(node: cst.ClassDef) -> dict[str, tuple[Store, ...] | None]:
+    """How the methods of a class bind its attributes outside of __init__; None: not by a plain `self.name = value`."""
+    found: dict[str, tuple[Store, ...] | None] = {}
+    for method in node.body.body:
+        if type(method) is cst.FunctionDef and method.name.value not in INITIALISERS:
+            for statement in statements(method):
+                for name, store in bindings(method, statement):
+                    others = found.get(name, ())
+                    found[name] = (*others, store) if store is not None and others is not None else None
+    return found
+
+
+def bindings(method: cst.FunctionDef, statement: cst.CSTNode) -> Iterator[tuple[str, Store | None]]:
+    me = method.params.params[0].name.value if method.params.params else ""
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(value=cst.Name(value=base), attr=attr))]):
+            yield attr.value, Store(method, statement.value) if base == me else None
+        case cst.Assign(targets=targets):
+            yield from ((name, None) for target in targets for name in bound_names(target.target))
+        case cst.AnnAssign() | cst.AugAssign() | cst.Expr():
+            yield from ((name, None) for name in changes(statement))
+
+
+@lru_cache(maxsize=64)
+def own_names(method: cst.FunctionDef) -> frozenset[str]:
+    """All names that a method binds anywhere in it."""
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = [*method.params.children, method.body]
+    while stack:
+        current = stack.pop()
+        field = BINDERS.get(type(current))
+        if field is not None:
+            found.update(names_in(getattr(current, field)))
+        stack.extend(current.children)
+    return frozenset(found) | frozenset(names_in(method.params))
+
+
+def names_in(node: cst.CSTNode) -> Iterator[str]:
+    stack: list[cst.CSTNode] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, cst.Name):
+            yield current.value
+        elif current is not None:
+            stack.extend(current.children)
