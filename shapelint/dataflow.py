@@ -10,7 +10,17 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shapelint.effects import cuts, effect_of, is_array_of_numpy, is_differentiated, is_flat, rebuilds
+from shapelint.effects import (
+    BESIDE,
+    SIZES,
+    WITH_INDICES,
+    cuts,
+    effect_of,
+    is_array_of_numpy,
+    is_differentiated,
+    is_flat,
+    rebuilds,
+)
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Left, Operation, Region, Stored
 from shapelint.index import once_per_file
 from shapelint.ops.op import GraphEffect
@@ -44,8 +54,6 @@ from shapelint.values import (
     maker_of,
 )
 
-SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
-WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
 ATTACHED = frozenset({GraphState.GRAPH, GraphState.LEAF})  # computed, or the weight of a layer itself
 LEAVES = frozenset({"parameter", "requires_grad_"})
 LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
@@ -228,7 +236,7 @@ class Flow:
                 return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
                 return self.hold(source)
-            case Input(kind="attribute", name="grad"):
+            case Input(kind="attribute", name=name) if name in BESIDE:
                 return LOOSE
             case Input(kind="attribute", name="data", source=Unknown() as source) if self.hold(source).live:
                 return Hold(cuts=(Cut(event, self.hold(source).live),))

@@ -15,6 +15,10 @@ from shapelint.provenance import parts
 from shapelint.values import NONE, Many, Method, Tensor, Tuple, Value, maker_of
 
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
+SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
+WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
+# Attributes of a tensor that no gradient flows through.
+BESIDE = frozenset({"grad", "dtype", "device", "shape", "ndim", "layout", "requires_grad", "is_cuda", "is_leaf"})
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
 REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
 # Where gradients are zero or missing, beside those ops that say so themselves.
