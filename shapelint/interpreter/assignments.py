@@ -121,6 +121,8 @@ def part(frame: Frame, value: Value, index: int, node: cst.CSTNode, count: int |
         case Unknown(graph=graph):
             found = frame.unknown(str(index), node, "item", value)
             return Unknown(None, graph, found.made_by)
+        case Many(item=Unknown(graph=graph, made_by=made, dtype=dtype) as item) if made is not None:
+            return Unknown(None, graph, frame.unknown(str(index), node, "item", item).made_by, dtype)  # none is another
         case Many(item=item):
             return subscripts.single(value, item, as_dim(index))
     return comprehensions.item(frame, value, node)

@@ -345,7 +345,8 @@ def getitem(x: Value, index: Value) -> Shape:
 def setitem(x: Value, index: Value, value: Value) -> Shape:
     """x[index] = value: what x is after it."""
     array = _array_only(x)
-    store(array, index, value)
+    if not (may_be_object(array) and indexed(array, index).rank == 0):  # an element that may be any object
+        store(array, index, value)
     return array.shape
 
 

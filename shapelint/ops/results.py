@@ -120,6 +120,9 @@ def library_of(spelling: Spelling, bound: Mapping[str, Value]) -> str | None:
     own = _own_library(spelling.callee)
     if not spelling.by_operands and own == "torch":
         return own
+    written = bound.get("x") if spelling.in_place or spelling.op.name == "setitem" else None
+    if isinstance(written, Tensor) and written.library in {"torch", "numpy"}:
+        return written.library  # whatever is written into it
     found = {t.library for t in tensors_in(bound.values())}
     if not spelling.by_operands and own not in {"einops", "einx"}:
         if own == "numpy" and "torch" in found and spelling.op.kind not in {Kind.CREATION, Kind.CAST}:
