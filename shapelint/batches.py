@@ -17,6 +17,7 @@ from shapelint.values import (
     Int,
     Layer,
     Library,
+    Maker,
     Many,
     Method,
     Shape,
@@ -58,6 +59,8 @@ def is_batch_first(event: Operation) -> bool | None:
 def batch_axis(value: Value | None, depth: int = 0) -> int | None:
     """The axis (0 or 1) that holds the samples, where what made the value tells; None where it does not."""
     maker = maker_of(value) if value is not None else None
+    if isinstance(value, Tensor) and (loaded := _loaded(value)) is not None:
+        return loaded
     part = part_of(maker)
     event, index = part if part is not None else (maker, 0)
     if depth > MOST_DEPTH or not isinstance(event, Operation):
@@ -88,6 +91,14 @@ def batch_axis(value: Value | None, depth: int = 0) -> int | None:
         return batch_axis(x, depth + 1)
     if event.kind in PLACE_KEEPING:
         return _of_elements(event, depth)
+    return None
+
+
+def _loaded(value: Tensor) -> int | None:
+    """Where the samples stand that a DataLoader has put together."""
+    for place, axis in enumerate(value.shape.head[:2]):
+        if axis.maker is Maker.DATASET and axis.size != ONE:
+            return place
     return None
 
 
@@ -242,9 +253,22 @@ def read_otherwise(events: Sequence[Event], event: Operation, first: bool) -> Op
             return use.event
         if use.event.name in POOLED and axes_of(use.event) == (use.axis,) and not first:
             return use.event
-        if use.event.callee.endswith("pool1d") and use.axis in {2, -1} and not first:
+        if use.event.callee.lower().endswith(("pool1d", ".conv1d")) and use.axis in {2, -1} and not first:
+            return use.event
+        if takes_by_sample(use.event, use.operand, use.axis):
             return use.event
     return None
+
+
+def takes_by_sample(event: Operation, operand: Value, axis: int) -> bool:
+    """`x[torch.arange(n), last]`, one step of each sample, where `axis` holds the steps or samples that are not there."""
+    index = event.arguments.get("index")
+    if event.name != "getitem" or not is_same(event.arguments.get("x"), operand) or not isinstance(index, Tuple):
+        return False
+    makers = [made_by(item) for item in index.items]
+    ranges = [isinstance(maker, Operation) and maker.name == "arange" for maker in makers]
+    is_pair = len(ranges) == 2 and all(isinstance(item, Tensor | Unknown) for item in index.items)
+    return is_pair and ranges == [axis == 1, axis == 0]
 
 
 def picks_last(event: Operation, operand: Value, axis: int) -> bool:

@@ -157,12 +157,20 @@ def _beside(event: Operation, operand: Value, axis: int) -> int | None:
     if axis < 0:
         return axis
     for other in event.operands:
-        if is_same(other, operand) or other.shape.rank == 0:
+        if is_same(other, operand) or other.shape.rank == 0 or _is_of_one_rank(other, operand):
             continue
         ranks = other.shape.rank, operand.shape.rank if isinstance(operand, Tensor) else None
         if ranks[0] is None or (ranks[1] is not None and ranks[0] > ranks[1]):
             return None
     return axis
+
+
+def _is_of_one_rank(other: Tensor, operand: Value) -> bool:
+    """Whether both have the same unknown axes in the same place: weights that a layer has made of what they weigh."""
+    if not isinstance(operand, Tensor) or other.shape.run is None or other.shape.run != operand.shape.run:
+        return False
+    a, b = other.shape, operand.shape
+    return (len(a.head), len(a.tail)) == (len(b.head), len(b.tail))
 
 
 def moved(event: Operation, operand: Value, axis: int) -> int | None:

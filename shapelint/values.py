@@ -30,7 +30,7 @@ class Maker(Enum):
     RESHAPE = "reshape"  # reshape(-1, 1), view(n, 1)
     INSERTED = "inserted"  # x[:, None], unsqueeze, expand_dims: intent
     CREATED = "created"  # zeros(n, 1), randn(n, 1)
-    DATASET = "dataset"  # __getitem__ returned (1,), so that a batch is (b, 1)
+    DATASET = "dataset"  # __getitem__ returned (1,), so that a batch is (b, 1); and b, that a DataLoader has made
 
     __hash__ = object.__hash__
 

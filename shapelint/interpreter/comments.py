@@ -107,7 +107,8 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
     if any(axis.startswith(("...", "*", "#")) for axis in stated.axes[has_rest:]):
         return None
     last = shape.axis(-1)
-    if last is not None and last.size.value == count and shape.rank != count and not all(sizes):
+    is_one = count == 1 and bool(sizes[0]) and sizes[0][0].value is None  # (B,) lists nothing
+    if last is not None and last.size.value == count and shape.rank != count and not is_one:
         return None  # it may list what stands along the last axis: (x, y, w, h)
     if not _fits(shape, count, has_rest):
         return f"has {shape.least_rank} axes, not {count}" if is_sure else None
@@ -131,14 +132,14 @@ def _is_reordered(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
 
 
 def _is_elsewhere(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
-    """Whether a size stands where the comment has a name of its own, and something made of named sizes in its place."""
+    """Whether a size stands where the comment has a name of its own, and what is computed from it in its place."""
     found, meant = [part.size for part in shape.head], [size[0] if size else None for size in sizes]
     if shape.run is not None or len(found) != len(meant):
         return False
     for place, size in enumerate(meant):
         if size is None or size.symbol is None or meant.count(size) != 1 or found.count(size) != 1:
             continue
-        is_made = found[place].symbol is None and all(s.origin is not Origin.ANONYMOUS for s in _inside(found[place]))
+        is_made = found[place].symbol is None and size.symbol in _inside(found[place])  # (t - size) // step + 1
         if meant[found.index(size)] is None and is_made:
             return True
     return False

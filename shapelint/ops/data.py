@@ -103,7 +103,7 @@ def collated(loader: Layer, sample: Value) -> Value | None:
         return None
     if not _is_batched(loader.config):
         return sample
-    return _stacked(sample, unknown_axis())
+    return _stacked(sample, Axis(unknown_axis().size, maker=Maker.DATASET))
 
 
 def _stacked(sample: Value, batch: Axis) -> Value:
