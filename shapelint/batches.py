@@ -261,7 +261,7 @@ def read_otherwise(events: Sequence[Event], event: Operation, first: bool) -> Op
 
 
 def takes_by_sample(event: Operation, operand: Value, axis: int) -> bool:
-    """`x[torch.arange(n), last]`, one step of each sample, although `axis` says that these stand the other way round."""
+    """`x[torch.arange(n), last]`, one step of each sample, although `axis` says that they stand the other way round."""
     index = event.arguments.get("index")
     if event.name != "getitem" or not is_same(event.arguments.get("x"), operand) or not isinstance(index, Tuple):
         return False
