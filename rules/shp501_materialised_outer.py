@@ -53,9 +53,9 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 
 
 def is_small(chain: Chain) -> bool:
-    """Whether the table is small, or hardly larger than what it is made of or comes to."""
-    count = memory(chain.shape, dtype_of(chain.operands[0]))
-    return any(at_most(axis.size, FEW) for axis in chain.axes) or (count is not None and count < SMALL)
+    """Whether the table is small, or hardly larger than what it is made of or comes to; or an operand: a rotation."""
+    size, limits = memory(chain.shape, dtype_of(chain.operands[0])), [(axis.size, FEW) for axis in chain.axes]
+    return any(at_most(*limit) for limit in (*limits, *((n, 16) for n in chain.counts))) or (size or SMALL) < SMALL
 
 
 def at_most(size: Dim, bound: int) -> bool:

@@ -77,6 +77,8 @@ def claim(comment: str) -> Claim | None:
         axes = axes[:-1]
     elif len(axes) == 1 and not has_word:
         return None  # (optional), [1]
+    if len(axes) == 1 and CROSSED.fullmatch(axes[0]):
+        axes = tuple(re.split(r" ?[x×] ?", axes[0]))  # [55x3]
     if any(WHOLE.search(axis) for axis in axes):
         return None
     if not all(ELEMENT.fullmatch(axis) for axis in axes) or (not has_word and _is_no_shape(axes, found[0])):

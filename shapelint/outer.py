@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from shapelint.dims import ONE
+from shapelint.dims import ONE, Dim
 from shapelint.events import Event, Kind, Operation
 from shapelint.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.provenance import sources
@@ -146,6 +146,11 @@ class Chain:
         pairs = line_up(*shapes).pairs
         stretched = [pair.axis for pair in pairs if pair.stretches_left or pair.stretches_right]
         return (*stretched, self.shape.head[self.axis])
+
+    @property
+    def counts(self) -> list[Dim]:
+        """How many elements the operands have, as far as it is known."""
+        return [numel for operand in self.operands if (numel := operand.shape.numel()) is not None]
 
     @property
     def base(self) -> Operation:

@@ -9,7 +9,7 @@ from shapelint.evidence import made_by
 from shapelint.index import operations
 from shapelint.narrow import constant, dtype_of, given_to, is_carried, is_kept
 from shapelint.squares import COMPARING, is_square, zero_or_one
-from shapelint.values import Instance, Int, Tensor, Union, Value, same_value
+from shapelint.values import Instance, Int, Tensor, Union, Unknown, Value, same_value
 
 BYTE = "uint8"
 UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
@@ -103,7 +103,7 @@ def _multiplied(events: Sequence[Event], left: Value | None, right: Value | None
 def _counted(events: Sequence[Event], event: Operation, left: Value | None, right: Value | None) -> str | None:
     """A counter of bytes: `votes += mask` in a loop, `histogram[value] += 1`."""
     element = made_by(left) if left is not None else None
-    if left is None or isinstance(left, Int) or is_painted(right):
+    if left is None or isinstance(left, Int) or is_painted(right) or is_own_kind(right):
         return None
     if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
         grows = constant(right) == 1 and is_zeros(element.operands[0])
@@ -116,6 +116,16 @@ def is_painted(value: Value | None) -> bool:
     """A mask times a colour: each element is painted once."""
     maker = made_by(value) if value is not None else None
     return isinstance(maker, Operation) and maker.name == "mul" and any(map(zero_or_one, maker.operands))
+
+
+def is_own_kind(value: Value | None) -> bool:
+    """`kinds == kind` for kind in ...: each element is of one kind, and so it is counted once."""
+    maker = made_by(value) if value is not None else None
+    if not isinstance(maker, Operation) or maker.name != "eq" or len(maker.values) != 2:
+        return False
+    arrays = [operand for operand in maker.values if isinstance(operand, Tensor | Unknown)]
+    items = [isinstance(event, Input) and event.kind == "iteration" for event in map(made_by, arrays)]
+    return len(arrays) == 2 and items.count(True) == 1
 
 
 def _brightened(events: Sequence[Event], left: Value | None, right: Value | None) -> str | None:
