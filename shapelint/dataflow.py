@@ -386,21 +386,6 @@ def addends(event: Event) -> tuple[Value, ...] | None:
     return None
 
 
-def may_be_sum(value: Value) -> bool:
-    """Whether a value could have several terms (`Flow.terms`), whatever hangs on what: the cheap question."""
-    queue, seen, terms = [value], set[int](), 0
-    for current in queue:
-        maker = maker_of(current)
-        if isinstance(current, Union):
-            queue += current.options
-        elif maker is not None and id(maker) not in seen:
-            seen.add(id(maker))
-            parts = addends(maker)
-            queue += parts or ()
-            terms += parts is None
-    return terms > 1
-
-
 @once_per_file
 def _flows(events: Sequence[Event]) -> Iterator[Flow]:
     yield Flow(events)

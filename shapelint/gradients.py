@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dataflow import LINEAR, LOOSE, Cut, Flow, flow_of, may_be_sum
+from shapelint.dataflow import LINEAR, LOOSE, Cut, Flow, addends, flow_of
 from shapelint.effects import NUMBERS, cuts, rebuilds
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Region, Returned
 from shapelint.index import events_of, once_per_file, operations, places
@@ -95,6 +95,21 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
             if id(dead.cut.event.site.node) not in seen:
                 seen.add(id(dead.cut.event.site.node))
                 yield dead
+
+
+def may_be_sum(value: Value) -> bool:
+    """Whether a value could have several terms (`Flow.terms`), whatever hangs on what: the cheap question."""
+    queue, seen, terms = [value], set[int](), 0
+    for current in queue:
+        maker = maker_of(current)
+        if isinstance(current, Union):
+            queue += current.options
+        elif maker is not None and id(maker) not in seen:
+            seen.add(id(maker))
+            parts = addends(maker)
+            queue += parts or ()
+            terms += parts is None
+    return terms > 1
 
 
 def is_table(value: Value) -> bool:

@@ -49,6 +49,7 @@ from shapelint.values import (
 )
 
 MOST_BEHIND = 300
+EITHER = frozenset({"builtins.max", "builtins.min"})
 
 
 @record(eq=False)
@@ -258,7 +259,8 @@ def carries(flow: Flow, event: Carried) -> Event | None:
     if not before or any(isinstance(maker, Operation) and cuts(maker) for maker in after):
         return None  # on one of the paths it is detached: before each backward(), as a rule
     for maker in after:
-        if id(maker) in before or isinstance(maker, Joined) or not flow.of(maker).live:
+        is_either = isinstance(maker, Operation) and maker.callee in EITHER  # best = min(best, loss)
+        if id(maker) in before or isinstance(maker, Joined) or is_either or not flow.of(maker).live:
             continue
         if hangs_on(flow, maker, before):
             return maker

@@ -88,13 +88,17 @@ def extreme(function: str) -> Builtin:
             case (Tuple(items=items),):
                 values = items
             case (Many(item=item),):
-                return of_kinds(frame, [item], node)
+                result = of_kinds(frame, [item], node)
+                return derived([item]) if result == Float() else result
         dims = [value.dim for value in values if isinstance(value, Int | Unknown) and value.dim is not None]
         if len(dims) < 2 or len(dims) < len(values):
             known = [number_of(value) for value in values]
             if values and None not in known:
                 return values[known.index(max(known) if function == "max" else min(known))]  # type: ignore[type-var]
-            return of_kinds(frame, values, node) if values else UNKNOWN
+            result = of_kinds(frame, values, node) if values else UNKNOWN
+            if result == UNKNOWN and len(values) == 2:
+                return told(frame, function, values, node)
+            return derived(values) if result == Float() else result
         chosen = reduce(lambda a, b: derive(function, a, b), dims)
         return Int(chosen) if all(isinstance(value, Int) for value in values) else Unknown(chosen)
 
@@ -121,7 +125,19 @@ def absolute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
         case Tensor():
             result = operate(frame, "torch.abs", arguments, node)
             return UNKNOWN if result is None else result
-    return UNKNOWN
+    return told(frame, "abs", arguments.args, node)
+
+
+def told(frame: Frame, name: str, values: tuple[Value, ...], node: cst.Call) -> Value:
+    """What is computed from what may be a number that was taken from a tensor is part of the data flow."""
+    if not any(isinstance(value, Unknown | Float) and isinstance(value.made_by, Operation) for value in values):
+        return UNKNOWN
+    given = dict(zip(("x", "y"), values))
+    event = Operation(
+        name, f"builtins.{name}", Kind.ELEMENTWISE, given, UNKNOWN, frame.site(node), regions=frame.regions
+    )
+    frame.tell(event)
+    return originate(UNKNOWN, event)
 
 
 def computed(function: Callable[..., float]) -> Builtin:
