@@ -46,6 +46,10 @@ MEANING = {
     "stop_gradient": "stop_gradient lets no gradient through",
     "numpy": "numpy() gives an array that autograd does not know",
 }
+HOOKED = (
+    "The hook records this without its graph, and the loss compares nothing but such records: it trains nothing. "
+    "Record the output as it is, and detach only what is the target"
+)
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -66,19 +70,10 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if barren.cut.takes_out:
             yield Report(barren.cut.event, barren_message(barren), (Clue("part of the loss here", barren.loss.site),))
     for cut in left_in_forward(events):
-        if cut.rebuilds:
-            continue  # SHP302
-        yield Report(
-            cut.event,
-            f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it. "
-            "Compute it in torch",
-        )
-    for event in recorded_by_hooks(events):
-        yield Report(
-            event,
-            "The hook records this without its graph, and the loss compares nothing but such records: it trains "
-            "nothing. Record the output as it is, and detach only what is the target",
-        )
+        if not cut.rebuilds:  # SHP302
+            words = f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it"
+            yield Report(cut.event, f"{words}. Compute it in torch")
+    yield from (Report(event, HOOKED) for event in recorded_by_hooks(events))
     for cut in without_gradient(events):
         if cut.takes_out:
             yield Report(

@@ -42,6 +42,7 @@ from shapelint.registration import (
     layer_calls,
     learners,
     made_in_forward,
+    nested,
     random_weights,
     settled,
     steps_of,
@@ -50,9 +51,11 @@ from shapelint.rule import Clue, Report
 from shapelint.values import GraphState, Tensor, Unknown, maker_of
 
 IN_PLAIN = (
-    "The {} in {} are never trained: nn.Module does not look into a plain {}, so parameters(), .to() and state_dict() "
-    "miss them. Use {}"
+    "The {} in {} are never trained: nn.Module does not look into a plain {}, so parameters() misses them. Use {}"
 )
+LEAF = "self.{} has requires_grad, but is no Parameter: no optimizer, .to() or state_dict() sees it. Use nn.Parameter"
+ANEW = "{} is made in forward: new random weights at every call, none of them is trained. Make it in __init__"
+DRAWN = "self.{} is random and no Parameter: never trained, moved or saved. Write nn.Parameter(...), or register_buffer"
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -69,26 +72,12 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         yield from (r for s, r in lost if id(s) not in elsewhere and id(s.owner.cls) not in by_hand)
     for event, name, container in entered_late(events):
         yield Report(event, IN_PLAIN.format("layers", f"self.{name}", container, PLAIN[container]))
-    for stored in bare_leaves(events):
-        yield Report(
-            stored,
-            f"self.{stored.attribute} has requires_grad, but it is no Parameter: parameters(), .to() and state_dict() "
-            "miss it, and it is never trained. Write nn.Parameter(...)",
-        )
+    yield from (Report(stored, LEAF.format(stored.attribute)) for stored in bare_leaves(events))
     for place, name in made_in_forward(events):
         if id(place) not in kept(events):
-            yield Report(
-                place,
-                f"{name} is made in forward: it has new random weights at every call, and none of them is trained. "
-                "Make it in __init__ and call it here",
-            )
+            yield Report(place, ANEW.format(name))
     for stored, use in random_weights(events):
-        yield Report(
-            stored,
-            f"self.{stored.attribute} is a plain random tensor that forward uses like weights: it is never trained, "
-            "moved or saved. Write nn.Parameter(...), or register_buffer if it is to stay random",
-            (Clue("used here", use.site),),
-        )
+        yield Report(stored, DRAWN.format(stored.attribute), (Clue("used here", use.site),))
 
 
 def _stored(stored: Stored, events: Sequence[Event]) -> Iterator[Report]:
@@ -101,7 +90,7 @@ def _stored(stored: Stored, events: Sequence[Event]) -> Iterator[Report]:
         yield Report(
             stored,
             IN_PLAIN.format(what, target, container, PLAIN[container]),
-            fix=registering(stored.site, found[0]) if stored.container is None else (),
+            fix=registering(stored.site, found[0]) if stored.container is None and not nested(stored.value) else (),
             fix_message="Register what the list holds",
         )
     elif stored.container is None and isinstance(stored.value, Tensor):
@@ -125,7 +114,4 @@ def _rewrapped(made: Operation, source: Tensor, events: Sequence[Event]) -> Iter
             (Clue("computed here", layer.site),),
         )
     elif id(made) not in kept(events) and made.result.graph.state is GraphState.LEAF:  # type: ignore[union-attr]
-        yield Report(
-            made,
-            "This Parameter is made in forward: it is new at every call and no optimizer knows it. Make it in __init__",
-        )
+        yield Report(made, ANEW.format("This Parameter"))

@@ -134,6 +134,12 @@ def hidden(value: Value) -> Iterator[Value]:
                 yield from hidden(option)
 
 
+def nested(value: Value) -> bool:
+    """Whether a list holds lists: ModuleList takes none of them."""
+    items = value.items if isinstance(value, Tuple) else (value.item,) if isinstance(value, Many) else ()
+    return any(isinstance(item, Tuple | Many) and item.kind in PLAIN for item in items)
+
+
 def identity(value: Value) -> int:
     """Which object it is, whatever name it goes by."""
     maker = maker_of(value)

@@ -18,6 +18,7 @@ from shapelint.events import (
     Joined,
     Loop,
     Operation,
+    Region,
     Stored,
     Written,
 )
@@ -77,6 +78,8 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
     backward = starts(events)
     if not (backward or evaluations(events)) or not (grown or carried or places_of(events, Stored)):
         return
+    if is_switched_by_hand(events):
+        return  # torch.set_grad_enabled(False), and on again where a gradient is needed
     spans, reached = spans_of(events), reached_by_losses(events)[0]
     flow = trusting(events, reached)
     for place in grown:
@@ -217,6 +220,13 @@ def is_new_list(stored: Stored, owner: Instance | None, attribute: str) -> bool:
     is_same = owner is not None and stored.owner.cls is owner.cls and stored.attribute == attribute
     is_list = stored.container is None and isinstance(stored.value, Tuple | Many)
     return is_same and is_list and stored.method != "__init__"
+
+
+def is_switched_by_hand(events: Sequence[Event]) -> bool:
+    """Whether statements, and not contexts, switch gradients off and on: where they are on is not known."""
+    contexts = {id(region.site.node) for region in events_of(events, Region)}
+    calls = (c for c in events_of(events, Call) if isinstance(c.callee, Library) and c.callee.name in SWITCHES)
+    return any(id(call.site.node) not in contexts for call in calls)
 
 
 def evaluations(events: Sequence[Event]) -> bool:
