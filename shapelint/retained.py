@@ -47,6 +47,7 @@ from shapelint.values import (
     Method,
     Tuple,
     Unknown,
+    Value,
 )
 
 MOST_BEHIND = 300
@@ -225,8 +226,17 @@ def is_new_list(stored: Stored, owner: Instance | None, attribute: str) -> bool:
 def is_switched_by_hand(events: Sequence[Event]) -> bool:
     """Whether statements, and not contexts, switch gradients off and on: where they are on is not known."""
     contexts = {id(region.site.node) for region in events_of(events, Region)}
-    calls = (c for c in events_of(events, Call) if isinstance(c.callee, Library) and c.callee.name in SWITCHES)
-    return any(id(call.site.node) not in contexts for call in calls)
+    return any(is_switch(call.callee) and id(call.site.node) not in contexts for call in events_of(events, Call))
+
+
+def is_switch(callee: Value) -> bool:
+    """torch.set_grad_enabled, also where it is not known that `th` is torch: `from utils import *`."""
+    match callee:
+        case Library(name=name):
+            return name in SWITCHES
+        case Method(receiver=Unknown(), name=name):
+            return name == "set_grad_enabled"
+    return False
 
 
 def evaluations(events: Sequence[Event]) -> bool:
