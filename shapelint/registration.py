@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
@@ -170,13 +171,18 @@ def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
     """
     places: dict[tuple[int, int], list[Stored]] = {}
     last: dict[tuple[int, str], Stored] = {}
+    handed: set[tuple[int, str]] = set()  # self.stack = nn.ModuleList(self.layers), whatever else is in them
     for event in events_of(events, Stored):
         places.setdefault((id(event.site.node), id(event.owner.cls)), []).append(event)
         if event.container is None:
             last[id(event.owner.cls), event.attribute] = event
+            if getattr(event.value, "kind", None) in LOOKED_INTO:
+                found = re.findall(r"\bself\.(\w+)", event.site.text.partition("=")[2])
+                handed.update((id(event.owner.cls), name) for name in found if name != event.attribute)
     groups = (g for g in places.values() if any(identity(v) in known for event in g for v in learners(event.value)))
     replaced = (g for g in places.values() if _is_looked_into(last.get((id(g[0].owner.cls), g[0].attribute))))
-    return {id(event) for group in (*groups, *replaced) for event in group}
+    given = (g for g in places.values() if (id(g[0].owner.cls), g[0].attribute) in handed)
+    return {id(event) for group in (*groups, *replaced, *given) for event in group}
 
 
 def _is_looked_into(stored: Stored | None) -> bool:
