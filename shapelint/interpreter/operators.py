@@ -222,6 +222,8 @@ def on_sequences(operator: str, left: Value, right: Value) -> Value | None:
             if len(items.items) == 1:
                 return Many(items.items[0], dim, items.kind)
             return Many(UNKNOWN, kind=items.kind)
+        case "Multiply", Tuple(items=(Const(value=None) as nothing,), kind=kind), Unknown():  # by a number for certain
+            return Many(nothing, kind=kind)
         case "Add", Const(value=str() as a), Const(value=str() as b):
             return Const(a + b)
     return None

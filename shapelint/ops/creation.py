@@ -128,6 +128,16 @@ def nodes(n: Value) -> tuple[Shape, Shape]:
     return shape, shape
 
 
+def numpy_array(x: Value, ndmin: Value = NONE) -> Result:
+    """numpy's: of numbers, or of objects, for which a list of None makes room."""
+    match x:
+        case Many(item=item, length=length) if item == NONE:
+            return Part(shape_of(length or anonymous(object())), "object")
+        case Tuple(items=items) if items and all(item == NONE for item in items):
+            return Part(shape_of(len(items)), "object")
+    return array(x, ndmin)
+
+
 def array(x: Value, ndmin: Value = NONE) -> Shape:
     """Numbers, tensors and nested lists of them as one array."""
     if not is_none(ndmin):
@@ -332,7 +342,7 @@ OPS: tuple[Op, ...] = (
     ),
     row(
         "tensor",
-        array,
+        numpy_array,
         "numpy.array(object, dtype, *, copy, order, subok, ndmin)",
         "numpy.asarray(a, dtype, order)",
         "numpy.asanyarray(a, dtype, order)",

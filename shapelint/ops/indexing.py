@@ -103,7 +103,7 @@ def indexed(x: Tensor, index: Value) -> Shape:
 def may_be_object(x: Tensor) -> bool:
     """Whether what numpy holds need not be numbers: np.loadtxt(path, dtype=str), np.empty(n, dtype=object)."""
     is_element = isinstance(x.made_by, Operation) and x.made_by.name == "getitem"
-    return x.dtype is None and (x.library == "numpy" or (x.library is None and is_element))
+    return x.dtype in {None, "object"} and (x.library == "numpy" or (x.library is None and is_element))
 
 
 def may_be_of_distribution(x: Tensor) -> bool:
@@ -339,7 +339,11 @@ def store(x: Tensor, where: Value, value: Value) -> None:
 
 def getitem(x: Value, index: Value) -> Shape:
     """x[index]"""
-    return indexed(_array_only(x), index)
+    array = _array_only(x)
+    found = indexed(array, index)
+    if array.dtype == "object" and found.rank == 0:
+        raise Unknowable("an element may be any object")
+    return found
 
 
 def setitem(x: Value, index: Value, value: Value) -> Shape:
