@@ -210,10 +210,22 @@ def _generalised(a: Value, b: Value, scope: object) -> Value:
             return Int(anonymous(scope))
         case Tensor(), Tensor():
             dtype, library = a.dtype if a.dtype == b.dtype else None, a.library if a.library == b.library else None
-            return Tensor(Shape((), Run("", scope)), dtype, library, _join_graphs(a.graph, b.graph))
+            shape = _common_ends(a.shape, b.shape, scope)
+            return Tensor(shape, dtype, library, _join_graphs(a.graph, b.graph))
         case Tuple(), Tuple():
             return Many(UNKNOWN, None, a.kind)
     return Unknown(graph=_join_graphs(graph_of(a), graph_of(b)))
+
+
+def _common_ends(a: Shape, b: Shape, scope: object) -> Shape:
+    """Of two shapes that may differ in rank: the axes that both have for certain, counted from either end."""
+    head = tuple(_common(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.head, b.head)))
+    tail = tuple(_common(x, y, (scope, ~i)) for i, (x, y) in enumerate(zip(a.tail[::-1], b.tail[::-1])))
+    return Shape(head, Run("", scope), tail[::-1])
+
+
+def _common(x: Axis, y: Axis, scope: object) -> Axis:
+    return Axis(x.size, x.factors if x.factors == y.factors else ()) if x.size == y.size else Axis(anonymous(scope))
 
 
 NO_SHAPES: Mapping[Run, Shape] = {}

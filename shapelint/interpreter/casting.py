@@ -199,3 +199,20 @@ def given(frame: Frame, name: str, bound: Mapping[str, Value], layer: Layer | No
     dtype = dtype_of(frame, layer)
     is_known = dtype is not None and has_parameters(layer) and is_inexact(result.dtype) is not False
     return replace(result, dtype=dtype) if is_known else result
+
+
+DEFAULT = "float32"
+SETTERS = frozenset({"torch.set_default_dtype", "torch.set_default_tensor_type"})
+
+
+def set_default(frame: Frame, arguments: Arguments) -> None:
+    """torch.set_default_dtype(torch.float64) holds for all that is made afterwards."""
+    frame.run.default_dtype = named(arguments.args[0] if arguments.args else None, "torch") or ""
+
+
+def by_default(default: str, bound: Mapping[str, Value], result: Value) -> Value:
+    """A new tensor of torch with the dtype that was set, where nothing else says one."""
+    is_open = isinstance(result, Tensor) and result.library == "torch" and result.dtype == DEFAULT
+    if not is_open or bound.get("dtype", NONE) != NONE or any(tensors_in(bound.values())):
+        return result
+    return replace(result, dtype=default or None)  # type: ignore[arg-type]

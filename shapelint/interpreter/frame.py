@@ -107,6 +107,7 @@ class Run:
     documents: dict[int, Any] = field(default_factory=dict)  # what docstrings state, by function
     supposing: bool = False  # what docstrings and comments state counts, until the code contradicts it
     contradicted: bool = False
+    default_dtype: str | None = None  # of torch, once it is set; empty where it is not known
     supposed_in: set[Scope] = field(default_factory=set)  # where something was supposed, at any time
     is_exact: bool = False  # every known round and every call is executed anew, so that costs can be counted
     serial: int = 0

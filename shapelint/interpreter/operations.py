@@ -117,6 +117,8 @@ def perform(
     result, problem, bound = infer(frame, spelling, bound, node)
     if layer is not None or frame.autocast is not None:
         result = casting.given(frame, spelling.op.name, bound, layer, result)
+    if frame.run.default_dtype is not None and spelling.op.kind in {Kind.CREATION, Kind.RANDOM}:
+        result = casting.by_default(frame.run.default_dtype, bound, result)
     event = Operation(
         spelling.op.name,
         spelling.callee,

@@ -94,6 +94,8 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
         if mode in (TRUE, FALSE):
             return Library("torch.enable_grad" if mode == TRUE else "torch.no_grad")
         return known
+    if name in casting.SETTERS:
+        casting.set_default(frame, arguments)
     container = CONTAINERS.get(name)
     return container(frame, arguments, node) if container is not None else None
 

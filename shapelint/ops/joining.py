@@ -23,7 +23,7 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.reshaping import flatten
-from shapelint.ops.runs import hidden, rounds, unknown_size, with_rank
+from shapelint.ops.runs import ends, hidden, rounds, unknown_size, with_rank
 from shapelint.shapes import never_equal
 from shapelint.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Unknown, Value
 
@@ -92,14 +92,18 @@ def _of_rank(shape: Shape, rank: int, shapes: Sequence[Shape]) -> Shape:
 
 
 def _comparable(shapes: Sequence[Shape], dim: int) -> list[Shape]:
-    """Of shapes of unknown rank what all know alike: the axes on the side from which `dim` is counted."""
+    """Shapes of unknown rank with the axes that all of them have: as many as one has on the side `dim` is counted from.
+
+    They are of one rank, so that what is known of the axes of one says that the others have them, too.
+    """
     first = shapes[0]
     if all((s.run, len(s.head), len(s.tail)) == (first.run, len(first.head), len(first.tail)) for s in shapes):
         return list(shapes)
-    head = min(len(s.head) for s in shapes)
-    tail = min(len(s.tail) for s in shapes)
+    head = (max if dim >= 0 else min)(len(s.head) for s in shapes)
+    tail = (min if dim >= 0 else max)(len(s.tail) for s in shapes)
     run = hidden(first, "cat", *shapes).run
-    return [Shape(s.head[:head], run, s.tail[len(s.tail) - tail :]) for s in shapes]
+    known = [ends(s, head, tail) for s in shapes]
+    return [Shape(front, run, back) for front, _, back in known]
 
 
 def _sum(axes: Sequence[Axis], count: int, result: Shape, shapes: Sequence[Shape]) -> Axis:
