@@ -152,7 +152,7 @@ def attached_part(flow: Flow, value: Value) -> Event | None:
 def hangs_on(flow: Flow, event: Event, before: set[int]) -> bool:
     """Whether a gradient flows from an event to one of others, which is not merely handed on."""
     return any(
-        not isinstance(current, Joined) and any(id(earlier) in before for earlier in operand_makers(current))
+        not isinstance(current, Joined) and any(id(earlier) in before for earlier in behind(flow, current) or ())
         for current in attached_behind(flow, event, before)
     )
 
@@ -161,13 +161,21 @@ def attached_behind(flow: Flow, event: Event, end: Collection[int] = ()) -> Iter
     """An event and those before it that a gradient flows to, nearest first, as far as some that are not passed."""
     queue, seen = [event], {id(event)}
     for current in queue:
-        if breaks_off(flow, current):
+        makers_of_it = behind(flow, current)
+        if makers_of_it is None:
             continue
         yield current
-        for earlier in operand_makers(current):
+        for earlier in makers_of_it:
             if id(earlier) not in end and id(earlier) not in seen and len(seen) < MOST_BEHIND:
                 seen.add(id(earlier))
                 queue.append(earlier)
+
+
+def behind(flow: Flow, event: Event) -> Sequence[Event] | None:
+    """What an event was computed from; None where no gradient flows through it. Many walks ask for the same events."""
+    if id(event) not in flow.behind:
+        flow.behind[id(event)] = event, None if breaks_off(flow, event) else tuple(operand_makers(event))
+    return flow.behind[id(event)][1]
 
 
 def breaks_off(flow: Flow, event: Event) -> bool:
