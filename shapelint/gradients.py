@@ -81,7 +81,7 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
         return
     flow, seen = flow_of(events), set[int]()
     sums = [found for found in losses(events) if (found[2] or not is_table(found[0])) and may_be_sum(found[0])]
-    seeds = frozenset(predicted(events)) if sums else frozenset()
+    seeds = frozenset(predicted(events)) if not all(is_certain for _, _, is_certain in sums) else frozenset()
     of_arguments = Flow(events, seeds=seeds) if seeds else flow
     for loss, event, is_certain in sums:
         found = list(dead_parts(flow, loss, event, is_certain))
