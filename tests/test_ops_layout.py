@@ -22,6 +22,7 @@ from shapelint.dims import ONE, Dim, anonymous, as_dim, axis, size
 from shapelint.ops import infer_call
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import ShapeError
+from shapelint.ops.runs import rounds
 from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
 from shapelint.values import Axis, Int, Library, Maker, Many, Run, Shape, Tensor, Tuple, Unknown, Value, shape_of
 
@@ -763,6 +764,8 @@ def test_squeeze_of_what_may_be_one() -> None:
     assert call("torch.squeeze", shape_of(N, unknown), 1).rank is None
     assert call("torch.squeeze", shape_of(N, 1, unknown + 1)) == shape_of(N, unknown + 1)
     assert call("torch.squeeze", shape_of(N, unknown + 1)).rank is None, "nobody squeezes for nothing"
+    filled = rounds("a list")
+    assert call("torch.squeeze", shape_of(filled, M)) == shape_of(filled, M), "but a stack of what was collected"
     assert call("torch.squeeze", shape_of(2, 3)) == shape_of(2, 3)
     assert call("numpy.squeeze", shape_of(N, unknown), 1) == shape_of(N)
     assert call("torch.squeeze", Shape((), BATCH, shape_of(N, 1).head), -1) == Shape((), BATCH, shape_of(N).head)

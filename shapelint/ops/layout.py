@@ -29,7 +29,8 @@ def _squeeze_all(shape: Shape) -> Shape:
     open_ends = [i for i, axis in enumerate(shape.head) if _may_be_one(axis.size)]
     kept = [axis for axis in shape.head if axis.size != ONE]
     if not open_ends:
-        is_idle = len(kept) == len(shape.head) and any(axis.size.value is None for axis in kept)
+        is_list = any(symbol.name == ROUNDS for axis in kept for symbol in axis.size.symbols())  # squeezed by habit
+        is_idle = len(kept) == len(shape.head) and any(axis.size.value is None for axis in kept) and not is_list
         return hidden(shape, "squeeze") if is_idle else Shape(tuple(kept))  # nobody squeezes for nothing
     head = tuple(a for a in shape.head[: open_ends[0]] if a.size != ONE)
     tail = tuple(a for a in shape.head[open_ends[-1] + 1 :] if a.size != ONE)
