@@ -5,14 +5,14 @@ A size is at least 1. Two sizes are the same, different, or undecided; only the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import Enum
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
 
 from shapelint.record import record
-from shapelint.spelling import derived_name, spell
+from shapelint.spelling import FUNCTIONS, derived_name, spell
 from shapelint.tokens import token
 
 
@@ -68,16 +68,6 @@ class Derivation:
     function: str
     operands: tuple[Dim, ...]
 
-
-FUNCTIONS: dict[str, Callable[..., int]] = {
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "max": max,
-    "min": min,
-    "broadcast": lambda a, b: b if a == 1 else a,
-    "**": lambda a, b: a**b,
-    "slice": lambda start, stop, step, size: len(range(*slice(start, stop, step).indices(size))),
-}
 
 Monomial = tuple[Symbol, ...]
 
@@ -288,8 +278,6 @@ def _is_positive(dim: Dim) -> bool:
 
 def _never_zero_mod(dim: Dim) -> bool:
     """`2*n - 3` is never 0: the constant is no multiple of what divides all other terms."""
-    from math import gcd
-
     constant = sum(c for monomial, c in dim.terms if not monomial)
     divisor = gcd(*(c for monomial, c in dim.terms if monomial))
     return divisor > 1 and constant % divisor != 0
@@ -337,10 +325,7 @@ def _evaluate_symbol(symbol: Symbol, sizes: Mapping[Symbol, int]) -> int:
 
 def substitute(dim: Dim, facts: Mapping[Symbol, Dim]) -> Dim:
     """`dim` with symbols replaced by what is known of them, also inside derived symbols."""
-    for monomial, _ in dim.terms:
-        if any(s in facts or s.derivation for s in monomial):
-            break
-    else:
+    if not any(s in facts or s.derivation for monomial, _ in dim.terms for s in monomial):
         return dim
     result = as_dim(0)
     for monomial, coefficient in dim.terms:

@@ -1,12 +1,22 @@
-"""How sizes are written in messages: `2*n + 1`, `n // 2`, `min(k, n)`."""
+"""How sizes are written in messages, `2*n + 1`, `n // 2`, `min(k, n)`, and what the functions in them compute."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shapelint.dims import Derivation, Monomial
+
+FUNCTIONS: dict[str, Callable[..., int]] = {
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+    "broadcast": lambda a, b: b if a == 1 else a,
+    "**": lambda a, b: a**b,
+    "slice": lambda start, stop, step, size: len(range(*slice(start, stop, step).indices(size))),
+}
 
 MOST_NAMED = 60  # characters; what is longer helps nobody
 

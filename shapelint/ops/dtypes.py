@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import product
 
+from shapelint.ops.dtype_names import NAMES, TORCH_NAMES
 from shapelint.ops.op import DtypeRule
 from shapelint.record import record
 from shapelint.values import (
@@ -27,22 +28,6 @@ from shapelint.values import (
 
 LIBRARIES = ("torch", "numpy", "jax")
 LADDER = ("bool", "int", "float", "complex")
-NAMES: Mapping[str, str] = {
-    "half": "float16",
-    "double": "float64",
-    "single": "float32",
-    "short": "int16",
-    "long": "int64",
-    "byte": "uint8",
-    "cfloat": "complex64",
-    "cdouble": "complex128",
-    "bool_": "bool",
-    "float_": "float64",
-    "int_": "int64",
-    "intp": "int64",
-}
-# What the bare words mean: torch.float and torch.int are concrete, Python's types are each library's default.
-TORCH_NAMES: Mapping[str, str] = {"float": "float32", "int": "int32"}
 
 
 @record()

@@ -18,9 +18,9 @@ NEW = Axis(ONE, maker=Maker.INSERTED)
 def squeeze(x: Value, dim: Value = NONE) -> Shape:
     """Without the axes of size 1, or those of `dim` that are 1. A named size counts as generic: it stays."""
     shape, axes = tensor(x).shape, axes_argument(dim)
-    if shape.rank == 0:
-        return shape
-    return _squeeze_all(shape) if axes is None else _squeeze_some(shape, axes)
+    if axes is None or shape.rank == 0:
+        return _squeeze_all(shape)
+    return _squeeze_some(shape, axes)
 
 
 def _squeeze_all(shape: Shape) -> Shape:
@@ -65,8 +65,7 @@ def _at(shape: Shape, index: int) -> Axis | None:
 
 def squeeze_axis(x: Value, dim: Value = NONE) -> Shape:
     """numpy's squeeze: the axes of `dim` are 1, or the call fails."""
-    shape = tensor(x).shape
-    axes = axes_argument(dim)
+    shape, axes = tensor(x).shape, axes_argument(dim)
     if axes is None:
         return _squeeze_all(shape)
     for index in axes:
