@@ -16,9 +16,9 @@ import libcst
 
 from shapelint import source
 from shapelint.config import Config
-from shapelint.driver import lint_files
-from shapelint.files import find_files
-from shapelint.project import Project
+from shapelint.project.discovery import find_files
+from shapelint.project.driver import lint_files
+from shapelint.project.modules import Project
 
 
 def main() -> None:

@@ -31,15 +31,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
+from shapelint.analysis.axes.alignment import Table, averaged_tables, batch_table, is_meant, table_of
+from shapelint.analysis.axes.outer import taken_over
+from shapelint.analysis.evidence import BROADCASTING, broadcasts, clue, made_by, name_of, shortened, tensors_of
+from shapelint.analysis.index import operations
+from shapelint.domain.memory import cost
+from shapelint.domain.values import NONE, Tensor
 from shapelint.events import Event, Operation
-from shapelint.evidence import BROADCASTING, broadcasts, clue, made_by, name_of, shortened, tensors_of
-from shapelint.index import operations
-from shapelint.lineups import Table, averaged_tables, batch_table, is_meant, table_of
-from shapelint.memory import cost
-from shapelint.outer import taken_over
-from shapelint.proposals import is_column_for_certain, sites_of, squeezed
+from shapelint.fixes.proposals import is_column_for_certain, sites_of, squeezed
 from shapelint.rule import Clue, Report
-from shapelint.values import NONE, Tensor
 
 AT_CALLS = True
 

@@ -29,13 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.axes.alignment import mismatched_loss
+from shapelint.analysis.evidence import clue, name_of
+from shapelint.analysis.index import operations
+from shapelint.domain.memory import cost
 from shapelint.events import Event, Kind
-from shapelint.evidence import clue, name_of
 from shapelint.finding import Severity
-from shapelint.index import operations
-from shapelint.lineups import mismatched_loss
-from shapelint.memory import cost
-from shapelint.proposals import is_column_for_certain, sites_of, squeezed
+from shapelint.fixes.proposals import is_column_for_certain, sites_of, squeezed
 from shapelint.rule import Report
 
 AT_CALLS = True

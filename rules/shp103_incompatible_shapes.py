@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.axes.alignment import mismatched_loss
+from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
+from shapelint.analysis.index import problems
 from shapelint.events import Event
-from shapelint.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.finding import Severity
-from shapelint.index import problems
-from shapelint.lineups import mismatched_loss
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR

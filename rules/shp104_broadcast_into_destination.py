@@ -30,11 +30,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.axes.alignment import column_on_row
+from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
+from shapelint.analysis.index import operations, problems
 from shapelint.events import Event
-from shapelint.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.finding import Severity
-from shapelint.index import operations, problems
-from shapelint.lineups import column_on_row
 from shapelint.rule import Report
 
 AT_CALLS = True

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Kind, Operation
-from shapelint.evidence import (
+from shapelint.analysis.axes.alignment import has_one
+from shapelint.analysis.axes.outer import is_shared
+from shapelint.analysis.evidence import (
     BROADCASTING,
     axes_of,
     contradicted,
@@ -41,13 +42,12 @@ from shapelint.evidence import (
     shortened,
     works_by_label,
 )
-from shapelint.index import operations
-from shapelint.lineups import has_one
-from shapelint.outer import is_shared
-from shapelint.proposals import kept
+from shapelint.analysis.index import operations
+from shapelint.domain.values import Tensor, Unknown, Value
+from shapelint.events import Event, Kind, Operation
+from shapelint.fixes.proposals import kept
 from shapelint.provenance import ancestors
 from shapelint.rule import Clue, Report
-from shapelint.values import Tensor, Unknown, Value
 
 AT_CALLS = True
 

@@ -31,13 +31,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from shapelint.dims import Dim, Symbol
+from shapelint.analysis.axes.alignment import (
+    FACING,
+    Facing,
+    axis_symbol,
+    axis_symbols,
+    birthplaces,
+    displaced,
+    faced,
+    used_together,
+)
+from shapelint.analysis.evidence import clue, identity, made_by, name_of
+from shapelint.analysis.index import operations
+from shapelint.domain.dims import Dim, Symbol
+from shapelint.domain.values import NONE, Function
 from shapelint.events import Event, Operation
-from shapelint.evidence import clue, identity, made_by, name_of
-from shapelint.index import operations
-from shapelint.lineups import FACING, Facing, axis_symbol, axis_symbols, birthplaces, displaced, faced, used_together
 from shapelint.rule import Report
-from shapelint.values import NONE, Function
 
 AT_CALLS = True
 TRANSPOSES = frozenset({"transpose", "permute", "t", "mT", "T"})

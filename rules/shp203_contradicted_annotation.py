@@ -26,14 +26,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import identity, made_by, shortened
+from shapelint.analysis.index import events_of
+from shapelint.analysis.inert_annotations import inert_string
+from shapelint.domain.values import Tensor
 from shapelint.events import Declared, Event, Input, Meeting
-from shapelint.evidence import identity, made_by, shortened
 from shapelint.finding import Severity
-from shapelint.index import events_of
-from shapelint.inert import inert_string
 from shapelint.provenance import ancestors
 from shapelint.rule import Clue, Report
-from shapelint.values import Tensor
 
 SEVERITY = Severity.ERROR
 

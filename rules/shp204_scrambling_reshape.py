@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dims import Origin
+from shapelint.analysis.evidence import clue, made_by, name_of
+from shapelint.analysis.index import events_of, operations
+from shapelint.analysis.uses import evaluation_of
+from shapelint.domain.dims import Origin
+from shapelint.domain.rowmajor import Scramble, scramble
+from shapelint.domain.values import Instance, Tensor, Union
 from shapelint.events import Event, Kind, Operation, Site, Stored
-from shapelint.evidence import clue, made_by, name_of
-from shapelint.index import events_of, operations
-from shapelint.rowmajor import Scramble, scramble
 from shapelint.rule import Report
-from shapelint.uses import evaluation_of
-from shapelint.values import Instance, Tensor, Union
 
 AT_CALLS = True
 RESHAPES = frozenset({"reshape", "unflatten", "reshape_as"})

@@ -27,30 +27,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint import directions, samples
+from shapelint.analysis.axes import normalised_axis, sample_axis
+from shapelint.analysis.evidence import name_of, shortened
+from shapelint.analysis.index import operations
+from shapelint.domain.values import NONE, Tensor, Value
 from shapelint.events import Event, Operation, Site
-from shapelint.evidence import name_of, shortened
-from shapelint.index import operations
-from shapelint.proposals import along
+from shapelint.fixes.proposals import along
 from shapelint.rule import Clue, Report
-from shapelint.values import NONE, Tensor, Value
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     yield from without_axis(events)
-    for found in (*directions.softmaxes(events), *directions.normals(events)):
+    for found in (*normalised_axis.softmaxes(events), *normalised_axis.normals(events)):
         message = f"{found.event.name} along axis {found.axis}, but {found.used} in `{shortened(found.use.site.text)}`"
         yield Report(found.event, message, (Clue("used here", found.use.site),), place(events, found.event))
-    for event, x, axis in directions.of_one(events):
+    for event, x, axis in normalised_axis.of_one(events):
         message = f"{event.name} along axis {axis} of {x.shape}, which has size 1: all become"
         yield Report(event, f"{message} {0 if event.name == 'log_softmax' else 1}", site=place(events, event))
     for event in operations(events, {"cosine_similarity", "normalize"}):
-        for axis in directions.features_last(event):
+        for axis in normalised_axis.features_last(event):
             message = f"{event.name} works along axis {axis}, but a layer has put the features last: write dim=-1"
             yield Report(event, message, fix=along(event, -1), fix_message="Write dim=-1", fix_is_safe=False)
-    for event, why in directions.norms(events):
+    for event, why in normalised_axis.norms(events):
         yield Report(event, f"{why}; move the axis with transpose(1, 2), and back")
-    for event, use in samples.picks_of_all(events):
+    for event, use in sample_axis.picks_of_all(events):
         text = shortened(use.site.text)
         message = f"{event.name} without dim gives one index into the whole table, and `{text}` compares it with labels"
         yield Report(
@@ -61,21 +61,21 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             fix_message="Choose in each row",
             fix_is_safe=False,
         )
-    for event, loss in samples.picks_of_samples(events):
+    for event, loss in sample_axis.picks_of_samples(events):
         message = f"{event.name} along axis 0 chooses among samples: the classes are axis 1 in `{loss.name}`"
         yield Report(event, message, (Clue("the classes are axis 1 here", loss.site),))
-    for event, x in samples.classes_last(events):
+    for event, x in sample_axis.classes_last(events):
         message = (
             f"{event.name} takes axis 1 of {name_of(event, x)} {x.shape} for the classes, but they are the last axis"
         )
         yield Report(event, f"{message}; write transpose(1, 2), or flatten both")
-    for event, use, count in samples.copies_as_samples(events):
+    for event, use, count in sample_axis.copies_as_samples(events):
         message = f"`{shortened(event.site.text)}` makes {count} times as many samples, beside a tensor with {count} "
         yield Report(use, f"{message}channels; join along dim=1", (Clue("joined along axis 0", event.site),))
 
 
 def without_axis(events: Sequence[Event]) -> Iterator[Report]:
-    for event in operations(events, directions.SOFTMAXES):
+    for event in operations(events, normalised_axis.SOFTMAXES):
         x = event.arguments.get("x")
         is_layer = event.layer is not None and event.layer.name.endswith("2d")
         if x is None or is_layer or not event.callee.startswith("torch") or event.arguments.get("dim", NONE) != NONE:

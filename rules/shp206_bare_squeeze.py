@@ -28,16 +28,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.batches import is_last_state, is_state
-from shapelint.dims import ONE, Dim, Origin
+from shapelint.analysis.axes.batch_axis import is_last_state, is_state
+from shapelint.analysis.axes.squeezed import is_meant, is_sample
+from shapelint.analysis.evidence import axes_of, clue, made_by, name_of
+from shapelint.analysis.index import operations
+from shapelint.analysis.uses import consumers, made
+from shapelint.domain.dims import ONE, Dim, Origin
+from shapelint.domain.values import NONE, Maker, Tensor
 from shapelint.events import Event, Kind, Operation
-from shapelint.evidence import axes_of, clue, made_by, name_of
-from shapelint.index import operations
-from shapelint.proposals import axes_named, axes_to_name
+from shapelint.fixes.proposals import axes_named, axes_to_name
 from shapelint.rule import Report
-from shapelint.squeezed import is_meant, is_sample
-from shapelint.uses import consumers, made
-from shapelint.values import NONE, Maker, Tensor
 
 LOST = "is lost when its size is 1, as in the last batch of an epoch"
 

@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from shapelint.batches import (
+from shapelint.analysis.axes.batch_axis import (
     POOLED,
     SEQUENCE_LAYERS,
     batch_axis,
@@ -51,13 +51,13 @@ from shapelint.batches import (
     read_otherwise,
     states,
 )
+from shapelint.analysis.evidence import axes_of, name_of, shortened
+from shapelint.analysis.index import operations
+from shapelint.analysis.uses import consumers
+from shapelint.domain.values import Tensor, Value
 from shapelint.events import Event, Operation
-from shapelint.evidence import axes_of, name_of, shortened
-from shapelint.index import operations
-from shapelint.proposals import built_with
+from shapelint.fixes.proposals import built_with
 from shapelint.rule import Clue, Report
-from shapelint.uses import consumers
-from shapelint.values import Tensor, Value
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:

@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dims import ONE
+from shapelint.analysis.evidence import axis_out_of_range, clue, indexed, made_by, name_of
+from shapelint.analysis.index import operations, problems
+from shapelint.analysis.uses import is_same, made, uses
+from shapelint.domain.dims import ONE
+from shapelint.domain.values import NONE, Int, Tensor, Unknown
 from shapelint.events import Event, Operation
-from shapelint.evidence import axis_out_of_range, clue, indexed, made_by, name_of
 from shapelint.finding import Severity
-from shapelint.index import operations, problems
 from shapelint.rule import Report
-from shapelint.uses import is_same, made, uses
-from shapelint.values import NONE, Int, Tensor, Unknown
 
 SEVERITY = Severity.ERROR
 SECOND = Int(ONE)

@@ -29,15 +29,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.barren import Barren, barren_terms
-from shapelint.bootstraps import reversed_targets
-from shapelint.dataflow import Cut
+from shapelint.analysis.gradients.attached_targets import reversed_targets
+from shapelint.analysis.gradients.dataflow import Cut
+from shapelint.analysis.gradients.dead_terms import DeadTerm, dead_terms, trained_by, words_for
+from shapelint.analysis.gradients.detached_activations import left_in_forward, onward, recorded_by_hooks
+from shapelint.analysis.gradients.jax_tracing import concretised, dead_objectives, names_of, without_gradient
+from shapelint.analysis.gradients.seemingly_trained import passed_by
+from shapelint.analysis.training.misdirected_losses import Barren, barren_terms
 from shapelint.events import Event
-from shapelint.gradients import DeadTerm, dead_terms, trained_by, words_for
-from shapelint.lookalikes import passed_by
-from shapelint.onward import left_in_forward, onward, recorded_by_hooks
 from shapelint.rule import Clue, Report
-from shapelint.traced import concretised, dead_objectives, names_of, without_gradient
 
 AT_CALLS = True
 MEANING = {

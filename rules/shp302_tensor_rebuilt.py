@@ -30,9 +30,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.gradients.dead_terms import (
+    rebuilt_losses,
+    rebuilt_parameters,
+    relabelled,
+    trained_by,
+    words_for,
+)
+from shapelint.analysis.gradients.detached_activations import left_in_forward
 from shapelint.events import Event
-from shapelint.gradients import rebuilt_losses, rebuilt_parameters, relabelled, trained_by, words_for
-from shapelint.onward import left_in_forward
 from shapelint.rule import Clue, Report
 
 AT_CALLS = True

@@ -46,12 +46,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.barren import barren_terms
+from shapelint.analysis.gradients.dead_terms import dead_terms, words_for
+from shapelint.analysis.gradients.detached_activations import frozen_inputs, left_off, onward
+from shapelint.analysis.gradients.seemingly_trained import beside_frozen, compared_without
+from shapelint.analysis.index import events_of
+from shapelint.analysis.training.misdirected_losses import barren_terms
 from shapelint.events import Event, Region
-from shapelint.gradients import dead_terms, words_for
-from shapelint.index import events_of
-from shapelint.lookalikes import beside_frozen, compared_without
-from shapelint.onward import frozen_inputs, left_off, onward
 from shapelint.rule import Clue, Report
 
 

@@ -34,12 +34,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.barren import barren_terms
+from shapelint.analysis.gradients.dead_terms import dead_terms, words_for
+from shapelint.analysis.gradients.detached_activations import onward
+from shapelint.analysis.gradients.jax_tracing import dead_objectives, without_gradient
+from shapelint.analysis.training.misdirected_losses import barren_terms
 from shapelint.events import Event, Operation
-from shapelint.gradients import dead_terms, words_for
-from shapelint.onward import onward
 from shapelint.rule import Clue, Report
-from shapelint.traced import dead_objectives, without_gradient
 
 INSTEAD = "Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator"
 

@@ -28,11 +28,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.events import Event, Operation, Stored
-from shapelint.lookalikes import bare_leaves, entered_late
-from shapelint.optimized import choosers
-from shapelint.proposals import registering
-from shapelint.registration import (
+from shapelint.analysis.gradients.seemingly_trained import bare_leaves, entered_late
+from shapelint.analysis.registration import (
     PLAIN,
     changed_parameter,
     hidden,
@@ -47,8 +44,11 @@ from shapelint.registration import (
     settled,
     steps_of,
 )
+from shapelint.analysis.training.untrained import choosers
+from shapelint.domain.values import GraphState, Tensor, Unknown, maker_of
+from shapelint.events import Event, Operation, Stored
+from shapelint.fixes.proposals import registering
 from shapelint.rule import Clue, Report
-from shapelint.values import GraphState, Tensor, Unknown, maker_of
 
 IN_PLAIN = (
     "The {} in {} are never trained: nn.Module does not look into a plain {}, so parameters() misses them. Use {}"

@@ -39,9 +39,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.gradients.retained_graphs import Kept, retained
 from shapelint.events import Event, Grown
-from shapelint.proposals import detached
-from shapelint.retained import Kept, retained
+from shapelint.fixes.proposals import detached
 from shapelint.rule import Clue, Report
 
 MESSAGES = {

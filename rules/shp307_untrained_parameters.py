@@ -32,13 +32,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.barren import misdirected
+from shapelint.analysis.training.misdirected_losses import misdirected
+from shapelint.analysis.training.never_zeroed import never_zeroed
+from shapelint.analysis.training.replaced_leaves import leaves_lost
+from shapelint.analysis.training.stepping import hazards
+from shapelint.analysis.training.untrained import lost, may_be_zeroed
 from shapelint.events import Event
-from shapelint.leaves import leaves_lost
-from shapelint.optimized import lost, may_be_zeroed
 from shapelint.rule import Clue, Report
-from shapelint.stepping import hazards
-from shapelint.unzeroed import never_zeroed
 
 MESSAGES = {
     "not zeroed": (

@@ -35,9 +35,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.bootstraps import Leak, leaks
+from shapelint.analysis.evidence import name_of
+from shapelint.analysis.gradients.attached_targets import Leak, leaks
 from shapelint.events import Event
-from shapelint.evidence import name_of
 from shapelint.rule import Clue, Report
 
 DEFAULT = False

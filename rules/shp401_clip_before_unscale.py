@@ -39,9 +39,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.training.stepping import hazards
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
-from shapelint.stepping import hazards
 
 DONE = {
     "clip": "clipped while they are still multiplied by the loss scale, so the bound is about 65,536 times too small",

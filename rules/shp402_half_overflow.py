@@ -28,15 +28,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import name_of
+from shapelint.analysis.index import operations
+from shapelint.analysis.precision.dtypes import arrays, constant, dtype_of, is_possibly, spelled, text_of
+from shapelint.analysis.precision.squares import filled_with, summed_squares, zero_or_one
+from shapelint.domain.formats import FLOAT16
+from shapelint.domain.values import Float, Int, Value
 from shapelint.events import Event, Operation
-from shapelint.evidence import name_of
 from shapelint.finding import Severity
-from shapelint.index import operations
-from shapelint.narrow import arrays, constant, dtype_of, is_possibly, spelled, text_of
-from shapelint.precision import FLOAT16
 from shapelint.rule import Replacement, Report
-from shapelint.squares import filled_with, summed_squares, zero_or_one
-from shapelint.values import Float, Int, Value
 
 AT_CALLS = True
 HALF = FLOAT16.name

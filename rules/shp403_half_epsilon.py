@@ -27,14 +27,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import name_of
+from shapelint.analysis.index import operations
+from shapelint.analysis.precision.dtypes import (
+    arrays,
+    call_of,
+    constant,
+    dead_eps,
+    dtype_of,
+    format_of,
+    spelled,
+    text_of,
+)
+from shapelint.analysis.precision.updates import half_optimizers
+from shapelint.domain.formats import FLOAT16, Format
+from shapelint.domain.values import Tensor
 from shapelint.events import Event, Operation
-from shapelint.evidence import name_of
-from shapelint.index import operations
-from shapelint.narrow import arrays, call_of, constant, dead_eps, dtype_of, format_of, spelled, text_of
-from shapelint.precision import FLOAT16, Format
 from shapelint.rule import Clue, Report
-from shapelint.updates import half_optimizers
-from shapelint.values import Tensor
 
 AT_CALLS = True
 

@@ -28,12 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import name_of
+from shapelint.analysis.precision.dtypes import constant, dead_eps, spelled
+from shapelint.analysis.precision.updates import LARGEST_RATE, half_optimizers, updates
+from shapelint.domain.formats import Format
 from shapelint.events import Event
-from shapelint.evidence import name_of
-from shapelint.narrow import constant, dead_eps, spelled
-from shapelint.precision import Format
 from shapelint.rule import Report
-from shapelint.updates import LARGEST_RATE, half_optimizers, updates
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:

@@ -36,10 +36,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.training.skipped_updates import seldom_updated
+from shapelint.analysis.training.stepping import hazards
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
-from shapelint.seldom import seldom_updated
-from shapelint.stepping import hazards
 
 MESSAGES = {
     "unscaled half": (

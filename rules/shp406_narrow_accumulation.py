@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import name_of
+from shapelint.analysis.precision.dtypes import arrays, dtype_of
+from shapelint.analysis.precision.sums import accumulated, counters, counts, in_numpy, positions
+from shapelint.analysis.precision.wraparound import UNSIGNED, wraps
+from shapelint.domain.formats import FLOAT16
 from shapelint.events import Event
-from shapelint.evidence import name_of
-from shapelint.narrow import arrays, dtype_of
-from shapelint.precision import FLOAT16
 from shapelint.rule import Report
-from shapelint.sums import accumulated, counters, counts, in_numpy, positions
-from shapelint.wrapping import UNSIGNED, wraps
 
 AT_CALLS = True
 

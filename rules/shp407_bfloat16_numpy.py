@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import name_of
+from shapelint.analysis.index import events_of, operations
+from shapelint.analysis.precision.dtypes import applied, arrays, dtype_of
+from shapelint.domain.formats import BFLOAT16
+from shapelint.domain.values import Library, Tensor, Tuple
 from shapelint.events import Call, Event, Operation
-from shapelint.evidence import name_of
 from shapelint.finding import Severity
-from shapelint.index import events_of, operations
-from shapelint.narrow import applied, arrays, dtype_of
-from shapelint.precision import BFLOAT16
 from shapelint.rule import Replacement, Report
-from shapelint.values import Library, Tensor, Tuple
 
 AT_CALLS = True
 SEVERITY = Severity.ERROR

@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dims import Dim, Origin, as_dim
+from shapelint.analysis.axes.outer import REDUCTIONS, SQUARES, Chain, chain_of, insertion, used_elsewhere
+from shapelint.analysis.evidence import clue, name_of, shortened
+from shapelint.analysis.index import operations
+from shapelint.domain.dims import Dim, Origin, as_dim
+from shapelint.domain.memory import dtype_of, memory, spelled
+from shapelint.domain.values import Float, Int, Shape, Tensor
 from shapelint.events import Event, Operation
-from shapelint.evidence import clue, name_of, shortened
-from shapelint.index import operations
-from shapelint.memory import dtype_of, memory, spelled
-from shapelint.outer import REDUCTIONS, SQUARES, Chain, chain_of, insertion, used_elsewhere
 from shapelint.rule import Report
-from shapelint.values import Float, Int, Shape, Tensor
 
 AT_CALLS = True
 SMALL = 2**20  # bytes

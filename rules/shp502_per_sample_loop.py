@@ -30,10 +30,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.axes.per_row import callee_of, calls_of_models, is_left_to_caller, row_of
+from shapelint.analysis.evidence import shortened
+from shapelint.analysis.iterations import is_changed, is_independent, last_rounds
 from shapelint.events import Event
-from shapelint.evidence import shortened
-from shapelint.rounds import is_changed, is_independent, last_rounds
-from shapelint.rows import callee_of, calls_of_models, is_left_to_caller, row_of
 from shapelint.rule import Clue, Report
 
 

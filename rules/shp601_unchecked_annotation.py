@@ -36,10 +36,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.inert_annotations import IMPORT_HOOKS, JAXTYPED, is_checked
+from shapelint.domain.values import Function, Library, Method, Tensor
 from shapelint.events import Call, Declared, Event, Returned
-from shapelint.inert import IMPORT_HOOKS, JAXTYPED, is_checked
 from shapelint.rule import Replacement, Report
-from shapelint.values import Function, Library, Method, Tensor
 
 IMPORTS = ("from beartype import beartype", "from jaxtyping import jaxtyped")
 DECORATOR = "@jaxtyped(typechecker=beartype)"

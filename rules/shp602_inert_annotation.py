@@ -31,10 +31,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.index import events_of
+from shapelint.analysis.inert_annotations import inert_decorator, inert_string, misspelled
 from shapelint.events import Declared, Event
 from shapelint.finding import Severity
-from shapelint.index import events_of
-from shapelint.inert import inert_decorator, inert_string, misspelled
 from shapelint.rule import Report
 
 SEVERITY = Severity.ERROR

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.evidence import made_by, shortened
+from shapelint.analysis.index import events_of
 from shapelint.events import Claimed, Event
-from shapelint.evidence import made_by, shortened
-from shapelint.index import events_of
 from shapelint.rule import Clue, Report
 
 

@@ -173,17 +173,17 @@ def _shapes(options: argparse.Namespace) -> int:
     as_json = options.output_format == "json"
     failures: Sequence[Failure]
     if options.coverage:
-        from shapelint.coverage import measure
-        from shapelint.files import NoSuchPath
-        from shapelint.report import coverage
+        from shapelint.inspection import coverage_table
+        from shapelint.inspection.coverage import measure
+        from shapelint.project.discovery import NoSuchPath
 
         try:
             tallies, failures = measure(options.paths, _config(options))
         except NoSuchPath as error:
             raise Failed(f"{error}: no such file or directory") from None
-        sys.stdout.write(coverage.render_json(tallies) if as_json else coverage.render(tallies))
+        sys.stdout.write(coverage_table.render_json(tallies) if as_json else coverage_table.render(tallies))
     else:
-        from shapelint.report.shapes import show
+        from shapelint.inspection.listing import show
 
         if len(options.paths) != 1 or os.path.isdir(options.paths[0]):
             raise Failed("shapes shows one file; --coverage takes several and directories")
@@ -211,8 +211,8 @@ def _lint(options: argparse.Namespace) -> int:
 
 def _lint_stdin(options: argparse.Namespace, config: Config) -> int:
     """With --fix the fixed source goes to stdout, and what remains to stderr."""
-    from shapelint.driver import fix_data, lint_stdin
-    from shapelint.fixes import diff, encoded
+    from shapelint.fixes.text import diff, encoded
+    from shapelint.project.driver import fix_data, lint_stdin
 
     named, data = options.stdin_filename or "<stdin>", sys.stdin.buffer.read()
     outcome = lint_stdin(data, named, config)
@@ -231,7 +231,7 @@ def _lint_stdin(options: argparse.Namespace, config: Config) -> int:
 
 
 def _lint_paths(options: argparse.Namespace, config: Config) -> int:
-    from shapelint.files import NoSuchPath, find_files
+    from shapelint.project.discovery import NoSuchPath, find_files
 
     try:
         files = find_files(options.paths, config, options.force_exclude)
@@ -244,7 +244,7 @@ def _lint_paths(options: argparse.Namespace, config: Config) -> int:
         return _diff(files, roots, options, config)
     if not options.fix:
         return _report(_outcomes(files, roots, options, config), options)
-    from shapelint.fixing import fix_files
+    from shapelint.project.fixing import fix_files
 
     outcomes, count = fix_files(
         files, lambda: _outcomes(files, roots, options, config), config, roots, options.unsafe_fixes
@@ -254,8 +254,8 @@ def _lint_paths(options: argparse.Namespace, config: Config) -> int:
 
 def _diff(files: list[str], roots: list[str], options: argparse.Namespace, config: Config) -> int:
     from shapelint.finding import Failure
-    from shapelint.fixes import diff
-    from shapelint.fixing import changes
+    from shapelint.fixes.text import diff
+    from shapelint.project.fixing import changes
     from shapelint.report.concise import shown
 
     outcomes = _outcomes(files, roots, options, config)
@@ -337,7 +337,7 @@ def _common_directory(options: argparse.Namespace) -> str:
 
 
 def _outcomes(files: list[str], roots: list[str], options: argparse.Namespace, config: Config) -> list[Outcome]:
-    from shapelint.driver import lint_files
+    from shapelint.project.driver import lint_files
 
     if not sys.stderr.isatty():
         return lint_files(files, config, roots, options.jobs, not options.no_cache)

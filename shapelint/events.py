@@ -12,10 +12,10 @@ from enum import Enum, auto
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from shapelint.declarations import Annotation, Decorator
-from shapelint.record import record
-from shapelint.shapes import Broadcast, line_up
-from shapelint.values import Class, Function, Instance, Layer, Tensor, Tuple, Value, tensors_in
+from shapelint.annotations.declarations import Annotation, Decorator
+from shapelint.domain.record import record
+from shapelint.domain.shapes import Broadcast, line_up
+from shapelint.domain.values import Class, Function, Instance, Layer, Tensor, Tuple, Value, tensors_in
 
 
 class Kind(Enum):

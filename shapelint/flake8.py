@@ -21,7 +21,7 @@ class Plugin:
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Row (from 1), column (from 0), text and type of each finding. What flake8 itself reports is left to it."""
         from shapelint.config import Config, ConfigError, find_config, load_config
-        from shapelint.driver import lint_text_of
+        from shapelint.project.driver import lint_text_of
 
         try:
             path = find_config(".")

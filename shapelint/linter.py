@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapelint import elsewhere, imports, source
+from shapelint import cross_file, source
 from shapelint.config import Config
+from shapelint.domain.tokens import forget_scopes
+from shapelint.domain.values import maker_of
 from shapelint.events import Event, Meeting, Site
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity, Span, Step
+from shapelint.fixes import imports
 from shapelint.provenance import ancestors
 from shapelint.rule import Replacement, Report, Rule
 from shapelint.suppressions import ignores_file, silence, suppressions, unused
-from shapelint.tokens import forget_scopes
-from shapelint.values import maker_of
 
 if TYPE_CHECKING:
     import libcst
@@ -101,20 +102,20 @@ def _lint_module(module: libcst.Module, text: str, filename: str, config: Config
     ]
     settled = list(_settle(reports, events))
     known = {} if project is None else project.reported
-    known[os.path.abspath(filename)] = module, elsewhere.keys_of(reports, module)
+    known[os.path.abspath(filename)] = module, cross_file.keys_of(reports, module)
 
-    def alone(site: Site) -> frozenset[elsewhere.Key]:
+    def alone(site: Site) -> frozenset[cross_file.Key]:
         key = os.path.abspath(site.filename)
         if key not in known or known[key][0] is not site.module:
             found: Sequence[tuple[Rule, Report]] = ()
             if project is not None and project.reaches_tensors(site.filename, site.module.code):
                 there = interpret(site.module, site.filename, project)
                 found = _reports(there, site.filename, config, failures)
-            known[key] = site.module, elsewhere.keys_of(found, site.module)
+            known[key] = site.module, cross_file.keys_of(found, site.module)
         return known[key][1]
 
     foreign = [pair for pair in settled if pair[1].place.module is not module]
-    calls = elsewhere.calls_of(foreign, events, module, config, alone) if foreign else {}
+    calls = cross_file.calls_of(foreign, events, module, config, alone) if foreign else {}
     shown = [pair for pair in settled if pair[1].place.module is module or id(pair[1]) in calls]
     findings = list(_findings(module, filename, shown, calls, failures))
     comments = suppressions(text) if findings or config.report_unused_suppressions else ()

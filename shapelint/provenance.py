@@ -9,8 +9,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import is_
 
+from shapelint.domain.values import (
+    Dict,
+    Float,
+    Int,
+    Layer,
+    Many,
+    Method,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+)
 from shapelint.events import Call, Event, Input, Item, Joined, Operation, Site
-from shapelint.values import Dict, Float, Int, Layer, Many, Method, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 
 def originate(value: Value, event: Event) -> Value:

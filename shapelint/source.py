@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from shapelint.domain.tokens import forget_scopes
 from shapelint.finding import Location
-from shapelint.tokens import forget_scopes
 
 if TYPE_CHECKING:
     import libcst

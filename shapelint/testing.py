@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any
 
-from shapelint.dims import Dim, Origin, Symbol, as_dim, evaluate
-from shapelint.values import (
+from shapelint.domain.dims import Dim, Origin, Symbol, as_dim, evaluate
+from shapelint.domain.values import (
     UNKNOWN,
     Const,
     Dict,

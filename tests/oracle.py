@@ -16,11 +16,8 @@ from typing import Any
 import libcst as cst
 from probes import PROBE, Point, Probes
 
-from shapelint.dims import Dim, Symbol, as_dim, substitute
-from shapelint.interpreter import interpret
-from shapelint.interpreter.frame import Frame
-from shapelint.testing import dtype_name, library_of
-from shapelint.values import (
+from shapelint.domain.dims import Dim, Symbol, as_dim, substitute
+from shapelint.domain.values import (
     Axis,
     Class,
     Const,
@@ -37,6 +34,9 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.interpreter import interpret
+from shapelint.interpreter.frame import Frame
+from shapelint.testing import dtype_name, library_of
 
 MOST_CALLS = 6  # of one function that are recorded
 MOST_ROUNDS = 4  # of one loop

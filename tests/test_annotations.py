@@ -8,10 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jaxtyping import Float, jaxtyped
 
-from shapelint.annotations import AnnotationError, parse, to_shape
-from shapelint.dims import Dim, as_dim, axis, size
-from shapelint.entering import value_of
-from shapelint.hints import (
+from shapelint.annotations.entering import value_of
+from shapelint.annotations.hints import (
     ANY,
     ArrayHint,
     DictHint,
@@ -27,8 +25,10 @@ from shapelint.hints import (
     subscript_hint,
     union_hint,
 )
-from shapelint.unification import UNBOUND, Bindings, Verdict, all_of, meets, unify
-from shapelint.values import (
+from shapelint.annotations.patterns import AnnotationError, parse, to_shape
+from shapelint.annotations.unification import UNBOUND, Bindings, Verdict, all_of, meets, unify
+from shapelint.domain.dims import Dim, as_dim, axis, size
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Class,
@@ -48,7 +48,7 @@ from shapelint.values import (
     Value,
     shape_of,
 )
-from shapelint.values import (
+from shapelint.domain.values import (
     Float as FloatValue,
 )
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from shapelint.domain.values import Float, Int, Tensor, Value
 from shapelint.events import Operation
 from shapelint.interpreter import interpret
 from shapelint.ops.autocast import Autocast, adapted
-from shapelint.values import Float, Int, Tensor, Value
 
 PRELUDE = """
 import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapelint.comments import claims
+from shapelint.annotations.comments import claims
 
 STATED = {
     "# (B, T, C)": ("B", "T", "C"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shapelint.config import Config, ConfigError, find_config, load_config, require_codes
-from shapelint.files import NoSuchPath, find_files
+from shapelint.project.discovery import NoSuchPath, find_files
 from shapelint.rule import Rule
 
 

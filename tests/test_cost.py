@@ -7,10 +7,10 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from shapelint.analysis.gradients.reachability import makers
 from shapelint.events import Entered, Event, Operation, Returned
 from shapelint.interpreter import interpret
-from shapelint.project import Project
-from shapelint.reached import makers
+from shapelint.project.modules import Project
 
 FILES = 200
 

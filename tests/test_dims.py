@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shapelint.dims import (
+from shapelint.domain.dims import (
     FUNCTIONS,
     ONE,
     Dim,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapelint.docstrings import plain, read, shape_in
+from shapelint.annotations.docstrings import plain, read, shape_in
 
 DESCRIPTIONS = {
     "input of shape (N, C, H, W)": ("N", "C", "H", "W"),

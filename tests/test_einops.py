@@ -10,11 +10,11 @@ import pytest
 import torch
 from einops.layers.torch import Rearrange, Reduce
 
-from shapelint.dims import Dim, as_dim, axis
+from shapelint.domain.dims import Dim, as_dim, axis
+from shapelint.domain.values import UNKNOWN, Int, Run, Shape, Tensor, Tuple, Value, shape_of
 from shapelint.ops import infer_call
 from shapelint.ops.op import ShapeError
 from shapelint.testing import Symbols, concrete, lift
-from shapelint.values import UNKNOWN, Int, Run, Shape, Tensor, Tuple, Value, shape_of
 
 PRIMES = (5, 7, 11, 13)
 B, H, W, C, D = (axis(name) for name in "bhwcd")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from shapelint.domain.values import UNKNOWN, Const, Float, Run, Shape, Tensor, Union, Unknown, Value
 from shapelint.ops import infer_call
 from shapelint.ops.op import ShapeError, Unknowable
 from shapelint.testing import lift
-from shapelint.values import UNKNOWN, Const, Float, Run, Shape, Tensor, Union, Unknown, Value
 
 A, B, C, D = 2, 3, 5, 7
 
@@ -73,8 +73,8 @@ def test_what_can_not_work(pattern: str) -> None:
 
 
 def infer_raw(pattern: str) -> None:
+    from shapelint.domain.values import Tuple
     from shapelint.ops.einx import aligned
-    from shapelint.values import Tuple
 
     aligned(Const(pattern), Tuple((lift(torch.zeros(A, B)), lift(torch.zeros(B)))))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from shapelint.analysis.gradients.detached_activations import asked_for
+from shapelint.domain.values import Tensor
 from shapelint.events import Operation
 from shapelint.interpreter import interpret
-from shapelint.onward import asked_for
-from shapelint.values import Tensor
 
 CALLED = """
 import torch

@@ -12,7 +12,7 @@ import pytest
 from shapelint.__main__ import main
 from shapelint.config import Config
 from shapelint.finding import Edit, Failure, Finding, Fix, Location, Outcome, Severity
-from shapelint.fixes import apply, diff, until_stable
+from shapelint.fixes.text import apply, diff, until_stable
 from shapelint.linter import lint_text
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

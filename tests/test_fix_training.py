@@ -8,7 +8,7 @@ import torch
 
 from shapelint.config import Config
 from shapelint.finding import Outcome
-from shapelint.fixes import until_stable
+from shapelint.fixes.text import until_stable
 from shapelint.linter import lint_text
 
 NET = """\

@@ -13,7 +13,7 @@ import pytest
 
 from shapelint.config import Config
 from shapelint.linter import lint_file
-from shapelint.project import Project
+from shapelint.project.modules import Project
 from shapelint.rule import discover
 
 ROOT = Path(__file__).parent.parent

@@ -8,10 +8,10 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
+from shapelint.domain.values import Tensor, Tuple, Value
 from shapelint.events import Returned
 from shapelint.interpreter import interpret
-from shapelint.project import Project
-from shapelint.values import Tensor, Tuple, Value
+from shapelint.project.modules import Project
 
 
 def returned(source: str, filename: str = "asked.py", project: Project | None = None) -> str:

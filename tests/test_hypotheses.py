@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from shapelint.bindings import bindings_of
 from shapelint.config import Config
+from shapelint.domain.values import Tensor
+from shapelint.inspection.bindings import bindings_of
 from shapelint.linter import lint_file
-from shapelint.project import Project
-from shapelint.values import Tensor
+from shapelint.project.modules import Project
 
 SHAPES = sorted((Path(__file__).parent.parent / "fixtures" / "shapes").glob("*.py"))
 MARK = re.compile(r"# inferred: (.*)")

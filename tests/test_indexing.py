@@ -11,11 +11,25 @@ import numpy as np
 import pytest
 import torch
 
-from shapelint.dims import Dim, Origin, Symbol, as_dim, axis, evaluate
+from shapelint.domain.dims import Dim, Origin, Symbol, as_dim, axis, evaluate
+from shapelint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Axis,
+    Const,
+    Int,
+    Maker,
+    Run,
+    Shape,
+    Slice,
+    Tensor,
+    Tuple,
+    Value,
+    shape_of,
+)
 from shapelint.ops import infer_call
 from shapelint.ops.op import ShapeError
 from shapelint.testing import library_of, lift
-from shapelint.values import NONE, UNKNOWN, Axis, Const, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value, shape_of
 
 SIZES = (2, 3, 5, 7)
 SYMBOLS = {n: Symbol(f"n{n}", Origin.AXIS) for n in SIZES}

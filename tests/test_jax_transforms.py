@@ -8,9 +8,9 @@ import jax
 import libcst as cst
 import pytest
 
+from shapelint.domain.values import Dict, Tensor, Tuple, Value
 from shapelint.events import Returned
 from shapelint.interpreter import interpret
-from shapelint.values import Dict, Tensor, Tuple, Value
 
 HEAD = """\
 import jax

@@ -14,11 +14,11 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 import shapelint
 from shapelint import source
 from shapelint.config import Config
+from shapelint.domain.values import Shape, Tensor, Value
 from shapelint.events import Event, Kind, Operation, Site
 from shapelint.finding import Location, Severity
 from shapelint.linter import lint_bytes, lint_text
 from shapelint.rule import Clue, Replacement, Report, Rule
-from shapelint.values import Shape, Tensor, Value
 
 Install = Callable[..., None]
 

@@ -25,11 +25,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from shapelint.domain.values import Const, Float, Int, Tensor, Tuple, Unknown, Value
 from shapelint.ops import TOPICS, infer_call, lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import ShapeError
 from shapelint.testing import Symbols, dtype_name, library_of, lift, number
-from shapelint.values import Const, Float, Int, Tensor, Tuple, Unknown, Value
 
 Sizes = tuple[int, ...]
 Call = tuple[tuple[Any, ...], dict[str, Any]]

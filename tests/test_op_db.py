@@ -22,12 +22,8 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_modules import module_db
 
-from shapelint.dims import Dim, Origin, as_dim
-from shapelint.ops import call_layer, infer_call
-from shapelint.ops.op import ShapeError
-from shapelint.ops.results import ATTACHED
-from shapelint.testing import Symbols, dtype_name, lift, number
-from shapelint.values import (
+from shapelint.domain.dims import Dim, Origin, as_dim
+from shapelint.domain.values import (
     TRUE,
     UNKNOWN,
     Const,
@@ -42,6 +38,10 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.ops import call_layer, infer_call
+from shapelint.ops.op import ShapeError
+from shapelint.ops.results import ATTACHED
+from shapelint.testing import Symbols, dtype_name, lift, number
 
 ALL = os.environ.get("SHAPELINT_ALL_SAMPLES") == "1"
 CHOSEN = slice(0, None) if ALL else slice(0, 32, 8)  # generators stop there

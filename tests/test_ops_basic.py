@@ -20,25 +20,8 @@ import torch
 import torch.nn.functional as F
 from jax import lax
 
-from shapelint.dims import Dim, as_dim, axis
-from shapelint.ops import (
-    autograd,
-    broadcasting,
-    casts,
-    creation,
-    elementwise,
-    infer_call,
-    normalisation,
-    operators,
-    ordering,
-    random,
-    reductions,
-)
-from shapelint.ops.attributes import tensor_attribute
-from shapelint.ops.dtypes import parse
-from shapelint.ops.op import ShapeError
-from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
-from shapelint.values import (
+from shapelint.domain.dims import Dim, as_dim, axis
+from shapelint.domain.values import (
     UNTRACKED,
     Axis,
     Const,
@@ -56,6 +39,23 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops import (
+    autograd,
+    broadcasting,
+    casts,
+    creation,
+    elementwise,
+    infer_call,
+    normalisation,
+    operators,
+    ordering,
+    random,
+    reductions,
+)
+from shapelint.ops.attributes import tensor_attribute
+from shapelint.ops.dtypes import parse
+from shapelint.ops.op import ShapeError
+from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
 
 PRIMES = (5, 7, 11, 13)
 MODULES = {"torch": torch, "np": np, "jnp": jnp, "F": F, "lax": lax, "jax": jax}

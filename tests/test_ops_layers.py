@@ -18,11 +18,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing._internal.common_modules import module_db
 
-from shapelint.dims import Dim, as_dim, axis
-from shapelint.ops import call_layer, call_method, infer_call, iterate, layer_attribute
-from shapelint.ops.op import ShapeError
-from shapelint.testing import Symbols, concrete, dtype_name, lift
-from shapelint.values import (
+from shapelint.domain.dims import Dim, as_dim, axis
+from shapelint.domain.values import (
     UNKNOWN,
     Axis,
     Graph,
@@ -38,6 +35,9 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops import call_layer, call_method, infer_call, iterate, layer_attribute
+from shapelint.ops.op import ShapeError
+from shapelint.testing import Symbols, concrete, dtype_name, lift
 
 PRIMES = (5, 7, 11, 13, 17, 19, 23)
 

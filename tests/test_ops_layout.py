@@ -18,13 +18,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, axis, size
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim, axis, size
+from shapelint.domain.values import Axis, Int, Library, Maker, Many, Run, Shape, Tensor, Tuple, Unknown, Value, shape_of
 from shapelint.ops import infer_call
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import ShapeError
 from shapelint.ops.runs import rounds
 from shapelint.testing import Symbols, concrete, dtype_name, library_of, lift
-from shapelint.values import Axis, Int, Library, Maker, Many, Run, Shape, Tensor, Tuple, Unknown, Value, shape_of
 
 PRIMES = (5, 7, 11, 13)
 METHODS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shapelint.paths import LASTING, merged, renewed, suppose, supposed
-from shapelint.stepping import Path
+from shapelint.analysis.paths import LASTING, merged, renewed, suppose, supposed
+from shapelint.analysis.training.gradient_states import Path
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelint.narrow import EPSILONS, spelled
-from shapelint.precision import BFLOAT16, FLOAT16, FORMATS, INTEGERS, Format
+from shapelint.analysis.precision.dtypes import EPSILONS, spelled
+from shapelint.domain.formats import BFLOAT16, FLOAT16, FORMATS, INTEGERS, Format
 
 FIXED = settings(derandomize=True, max_examples=200, deadline=None)
 DTYPES = {name: getattr(torch, name) for name in FORMATS}

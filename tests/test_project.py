@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shapelint import source
-from shapelint.project import Project
+from shapelint.project.modules import Project
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_resolve(root: Path, name: str, from_file: str, level: int, answer: str 
 
 
 def test_modules_of_packages_without_an_init_file(root: Path) -> None:
+    from shapelint.domain.values import Tensor
     from shapelint.interpreter import interpret
-    from shapelint.values import Tensor
 
     (root / "optax/_src/base.py").write_text("import jax.numpy as jnp\ndef make():\n    return jnp.zeros((2, 3))\n")
     user = root / "optax/_src/update.py"
@@ -121,7 +121,7 @@ def test_trees_are_kept_while_they_fit(root: Path, monkeypatch: pytest.MonkeyPat
         return object()
 
     monkeypatch.setattr(source, "parse", parse)
-    monkeypatch.setattr("shapelint.project.MOST_CHARACTERS", 40)
+    monkeypatch.setattr("shapelint.project.modules.MOST_CHARACTERS", 40)
     names = [str(root / "scripts" / f"{letter}.py") for letter in "abc"]
     for name in names:
         Path(name).write_text(f"# {os.path.basename(name):>13}\n")

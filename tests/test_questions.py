@@ -9,10 +9,10 @@ import pytest
 import torch
 from oracle import instrumented
 
-from shapelint.bindings import bindings
+from shapelint.domain.values import EITHER, NONE, Int, Run, Shape, Tensor, shape_of
+from shapelint.inspection.bindings import bindings
 from shapelint.ops import questions
 from shapelint.testing import concrete, lift
-from shapelint.values import EITHER, NONE, Int, Run, Shape, Tensor, shape_of
 
 ARRAYS = (
     *(torch.zeros(3, 5, dtype=d) for d in (torch.float16, torch.bfloat16, torch.int64, torch.bool, torch.complex64)),

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelint.dims import Dim, anonymous, as_dim, axis, derive, evaluate, product
+from shapelint.domain.dims import Dim, anonymous, as_dim, axis, derive, evaluate, product
+from shapelint.domain.rowmajor import exact, scramble
+from shapelint.domain.values import Axis, Run, Shape
 from shapelint.ops.reshaping import merged, regrouped
-from shapelint.rowmajor import exact, scramble
-from shapelint.values import Axis, Run, Shape
 
 SIZES = {"b": 2, "h": 3, "t": 5, "d": 7}
 NAMES = tuple(SIZES)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shapelint.domain.values import Tensor
 from shapelint.ops import infer_call, scientific
 from shapelint.ops.jaxnn import DISTRIBUTIONS, METHODS
 from shapelint.testing import lift
-from shapelint.values import Tensor
 
 pytest.importorskip("scipy")
 

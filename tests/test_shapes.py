@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelint.dims import ONE, Dim, Symbol, as_dim, axis, evaluate, size
-from shapelint.shapes import Pair, broadcast, line_up, never_equal
-from shapelint.values import Axis, Maker, Run, Shape, shape_of
+from shapelint.domain.dims import ONE, Dim, Symbol, as_dim, axis, evaluate, size
+from shapelint.domain.shapes import Pair, broadcast, line_up, never_equal
+from shapelint.domain.values import Axis, Maker, Run, Shape, shape_of
 
 A, B, C = axis("a", "f"), axis("b", "f"), size("c")
 SYMBOLS = tuple(s for dim in (A, B, C) for s in dim.symbols())

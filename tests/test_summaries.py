@@ -8,9 +8,9 @@ import libcst as cst
 import pytest
 from oracle import instrumented
 
+from shapelint.domain.values import Tensor
 from shapelint.events import Call
 from shapelint.interpreter import interpret
-from shapelint.values import Tensor
 
 SEQUENCES = Path(__file__).parent.parent / "fixtures" / "shp103_incompatible_shapes" / "modules_in_sequence_ok.py"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shapelint.domain.values import Dict, Tensor, Tuple, Unknown, shape_of
 from shapelint.ops import infer_call
-from shapelint.values import Dict, Tensor, Tuple, Unknown, shape_of
 
 MATRIX = Tensor(shape_of(3, 2), "float32", "jax")
 TREE = Tuple((MATRIX, Dict((("bias", Tensor(shape_of(4), "float32", "jax")),))))

@@ -11,7 +11,7 @@ from jaxtyping import TypeCheckError
 from shapelint import lint_source
 from shapelint.config import Config
 from shapelint.finding import Finding
-from shapelint.fixes import apply
+from shapelint.fixes.text import apply
 
 BY_CODE = Config(select=("SHP601",))
 HEADER = "from __future__ import annotations\nimport numpy as np\nfrom jaxtyping import Float\n\n"

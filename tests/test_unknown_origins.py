@@ -7,11 +7,11 @@ from dataclasses import replace
 import libcst as cst
 import pytest
 
-from shapelint.dataflow import Flow
+from shapelint.analysis.gradients.dataflow import Flow
+from shapelint.analysis.gradients.dead_terms import hangs_on_lists
+from shapelint.domain.values import Many, Tensor, Tuple, Value, maker_of
 from shapelint.events import Carried, Input, Joined, Kind, Operation, Site
-from shapelint.gradients import hangs_on_lists
 from shapelint.interpreter import interpret
-from shapelint.values import Many, Tensor, Tuple, Value, maker_of
 
 SITE = Site(None, None)
 LABEL = Tensor(made_by=Input("labels", SITE))

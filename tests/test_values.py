@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelint.dims import ONE, Dim, Origin, Symbol, as_dim, axis, evaluate, size
-from shapelint.joins import MOST_OPTIONS, join, resolve, resolve_shape
-from shapelint.scopes import Path, meet
-from shapelint.values import (
+from shapelint.domain.dims import ONE, Dim, Origin, Symbol, as_dim, axis, evaluate, size
+from shapelint.domain.joins import MOST_OPTIONS, join, resolve, resolve_shape
+from shapelint.domain.values import (
     NONE,
     TRUE,
     UNKNOWN,
@@ -36,6 +35,7 @@ from shapelint.values import (
     shape_of,
     tensors_in,
 )
+from shapelint.interpreter.scopes import Path, meet
 
 N, M = axis("n", "f"), size("m", "f")
 (NS,), (MS,) = N.symbols(), M.symbols()

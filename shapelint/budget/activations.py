@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from shapelint.analysis.evidence import axes_of, identity
 from shapelint.budget import views
 from shapelint.budget.views import Storage, View, fresh, shape_of
+from shapelint.domain.memory import dtype_of
+from shapelint.domain.values import FALSE, Float, GraphState, Int, Layer, Tensor, Tuple, Value
 from shapelint.events import Event, Input, Kind, Operation
-from shapelint.evidence import axes_of, identity
-from shapelint.memory import dtype_of
-from shapelint.values import FALSE, Float, GraphState, Int, Layer, Tensor, Tuple, Value
 
 # What the derivative of each operation is computed from.
 OF_RESULT = frozenset({

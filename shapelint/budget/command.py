@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from shapelint.budget.evaluation import Given, Unclear, tensor
-from shapelint.memory import width_of
+from shapelint.domain.memory import width_of
+from shapelint.domain.values import Tensor
 from shapelint.source import Unreadable
-from shapelint.values import Tensor
 
 BALANCE = 150.0  # FLOPs for each byte of memory traffic: about that of current accelerators in half precision
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from shapelint import source
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.tokens import forget_scopes
+from shapelint.domain.values import Class, Function, Graph, GraphState, Instance, Int, Tensor, Unknown, Value, shape_of
 from shapelint.events import Event, Input, Operation
 from shapelint.interpreter import calls, contracts
 from shapelint.interpreter.classes import DATACLASSES, instantiate, is_module
@@ -17,11 +19,9 @@ from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import Frame, Run, root_scope
 from shapelint.interpreter.functions import parameters
 from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.statements import execute_all
-from shapelint.project import Project
-from shapelint.scopes import Scope
-from shapelint.tokens import forget_scopes
-from shapelint.values import Class, Function, Graph, GraphState, Instance, Int, Tensor, Unknown, Value, shape_of
+from shapelint.project.modules import Project
 
 ENOUGH = 10**9
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from html import escape
 
 from shapelint.budget.summary import Budget, Intensity, Piles
-from shapelint.memory import spelled
+from shapelint.domain.memory import spelled
 
 PARTS = ("weights", "gradients", "optimizer_state", "activations")
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0")

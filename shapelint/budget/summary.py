@@ -10,8 +10,8 @@ from shapelint.budget import activations, work
 from shapelint.budget.evaluation import Evaluated, Given, evaluate, tensor
 from shapelint.budget.views import Storage, shape_of
 from shapelint.budget.weights import Weights, weights
+from shapelint.domain.values import Class, Function, Tensor
 from shapelint.events import Call, Event
-from shapelint.values import Class, Function, Tensor
 
 # Bytes for each parameter: its copy that computes, its gradient, and what the optimizer holds.
 STATES = {

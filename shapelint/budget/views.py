@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from shapelint.memory import width_of
-from shapelint.values import NONE, Const, Int, Slice, Tensor, Tuple, Value
+from shapelint.domain.memory import width_of
+from shapelint.domain.values import NONE, Const, Int, Slice, Tensor, Tuple, Value
 
 
 @dataclass(eq=False)

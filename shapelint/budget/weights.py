@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from shapelint.events import Event, Written
-from shapelint.values import (
+from shapelint.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -22,6 +21,7 @@ from shapelint.values import (
     Value,
     maker_of,
 )
+from shapelint.events import Event, Written
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from math import prod
 
 from shapelint.budget.views import shape_of
 from shapelint.budget.weights import of_layer, spread
+from shapelint.domain.memory import dtype_of, width_of
+from shapelint.domain.values import Const, Int, Layer, Tensor, Tuple, Value
 from shapelint.events import Event, Operation
-from shapelint.memory import dtype_of, width_of
-from shapelint.values import Const, Int, Layer, Tensor, Tuple, Value
 
 UNCOUNTED = frozenset({"rnn", "rnn_cell", "attention", "transformer", "bilinear"})  # layers whose products are inside
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from shapelint.domain.values import Dict, Function, Instance, Tuple, Value
 from shapelint.events import Event
 from shapelint.interpreter import expressions, hypotheses  # noqa: F401 - rooms import one another; expressions first
 from shapelint.interpreter.classes import is_module, typical_instance
@@ -13,9 +14,8 @@ from shapelint.interpreter.comprehensions import item
 from shapelint.interpreter.frame import LATER_CREDIT, Frame, Project, Run, Watch, root_scope
 from shapelint.interpreter.functions import call_method, evaluate_alone
 from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.statements import execute_all
-from shapelint.scopes import Scope
-from shapelint.values import Dict, Function, Instance, Tuple, Value
 
 __all__ = ["Project", "interpret"]
 
@@ -83,7 +83,7 @@ def batches(top: Frame, function: Function, instance: Instance) -> Iterator[Valu
 
 
 def is_property(owner: object, function: Function) -> bool:
-    from shapelint.values import Class, Method
+    from shapelint.domain.values import Class, Method
 
     if not isinstance(owner, Class):
         return False

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from shapelint.domain.joins import filled, renewed_shape, resolve_shape
+from shapelint.domain.tokens import Token, is_met
+from shapelint.domain.values import Function, Instance, Layer, Run, Shape, Value, maker_of
 from shapelint.events import Call, Event, Input, Operation
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.learning import open_shapes
-from shapelint.joins import filled, renewed_shape, resolve_shape
+from shapelint.interpreter.scopes import Path, meet
 from shapelint.ops.autocast import Autocast
 from shapelint.ops.environments import elements
 from shapelint.provenance import parts
-from shapelint.scopes import Path, meet
-from shapelint.tokens import Token, is_met
-from shapelint.values import Function, Instance, Layer, Run, Shape, Value, maker_of
 
 MOST = 4  # times that a body is begun
 

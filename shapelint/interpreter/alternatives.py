@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shapelint.domain.joins import join
+from shapelint.domain.values import NONE, UNKNOWN, Instance, Layer, Method, Tensor, Union, Unknown, Value, maker_of
 from shapelint.events import Call, Joined
 from shapelint.interpreter import calls
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
-from shapelint.joins import join
+from shapelint.interpreter.scopes import Path, meet
 from shapelint.provenance import originate
-from shapelint.scopes import Path, meet
-from shapelint.values import NONE, UNKNOWN, Instance, Layer, Method, Tensor, Union, Unknown, Value, maker_of
 
 
 def call_options(frame: Frame, options: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value:

@@ -7,25 +7,10 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import Origin, Symbol, as_dim, axis
-from shapelint.events import Stored, Written
-from shapelint.interpreter import (
-    attributes,
-    comprehensions,
-    containers,
-    expressions,
-    growth,
-    objects,
-    operators,
-    subscripts,
-)
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, operate
-from shapelint.joins import join, widened
-from shapelint.provenance import originate
-from shapelint.scopes import learn
-from shapelint.tokens import token
-from shapelint.values import (
+from shapelint.domain.dims import Origin, Symbol, as_dim, axis
+from shapelint.domain.joins import join, widened
+from shapelint.domain.tokens import token
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Axis,
@@ -46,6 +31,21 @@ from shapelint.values import (
     Value,
     options,
 )
+from shapelint.events import Stored, Written
+from shapelint.interpreter import (
+    attributes,
+    comprehensions,
+    containers,
+    expressions,
+    growth,
+    objects,
+    operators,
+    subscripts,
+)
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.interpreter.scopes import learn
+from shapelint.provenance import originate
 
 
 def assign(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode | None = None) -> None:
@@ -249,7 +249,7 @@ def unpacked(frame: Frame, tensor: Tensor, node: cst.BaseExpression, count: int,
 
 def rank_only(frame: Frame, tensor: Tensor, node: cst.BaseExpression, count: int) -> Shape:
     """The axes of a tensor that has no name to refine."""
-    from shapelint.dims import anonymous
+    from shapelint.domain.dims import anonymous
 
     origin = tensor.made_by if tensor.made_by is not None else frame.place(node)
     return Shape(tuple(Axis(anonymous((origin, i))) for i in range(count)))
@@ -257,7 +257,7 @@ def rank_only(frame: Frame, tensor: Tensor, node: cst.BaseExpression, count: int
 
 def bind_axis(frame: Frame, target: cst.BaseExpression, found: Axis) -> None:
     """A name for an axis: an unknown size takes it, a known one keeps what it is."""
-    from shapelint.dims import substitute
+    from shapelint.domain.dims import substitute
 
     size = substitute(found.size, frame.facts)
     symbol = size.symbol

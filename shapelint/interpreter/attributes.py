@@ -8,18 +8,9 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import size
-from shapelint.events import Call, Kind, Operation
-from shapelint.interpreter import casting, expressions, fields, hypotheses
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import severed
-from shapelint.joins import join
-from shapelint.ops import layer_attribute, limits
-from shapelint.ops.attributes import tensor_attribute
-from shapelint.ops.environments import SPACE
-from shapelint.provenance import originate
-from shapelint.scopes import named
-from shapelint.values import (
+from shapelint.domain.dims import size
+from shapelint.domain.joins import join
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Class,
@@ -41,6 +32,15 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.events import Call, Kind, Operation
+from shapelint.interpreter import casting, expressions, fields, hypotheses
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import severed
+from shapelint.interpreter.scopes import named
+from shapelint.ops import layer_attribute, limits
+from shapelint.ops.attributes import tensor_attribute
+from shapelint.ops.environments import SPACE
+from shapelint.provenance import originate
 
 CONSTANTS: Mapping[str, Value] = {
     **{f"{module}.newaxis": NONE for module in ("numpy", "jax.numpy", "quaxed.numpy")},

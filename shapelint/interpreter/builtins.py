@@ -7,15 +7,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import as_dim, data_dependent, derive
-from shapelint.events import Call, Stored
-from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces, trainstates
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.numbers import Builtin
-from shapelint.interpreter.operations import Arguments
-from shapelint.ops import lookup
-from shapelint.provenance import originate
-from shapelint.values import (
+from shapelint.domain.dims import as_dim, data_dependent, derive
+from shapelint.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -39,6 +32,13 @@ from shapelint.values import (
     Value,
     maker_of,
 )
+from shapelint.events import Call, Stored
+from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces, trainstates
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.numbers import Builtin
+from shapelint.interpreter.operations import Arguments
+from shapelint.ops import lookup
+from shapelint.provenance import originate
 
 
 def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
@@ -71,7 +71,7 @@ def length(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     if isinstance(value, Many):
         return Int(data_dependent(frame.place(node), "len"))
     if isinstance(value, Unknown) and value.dim is not None and value.dim.symbol is not None:
-        from shapelint.dims import anonymous
+        from shapelint.domain.dims import anonymous
 
         symbol = value.dim.symbol
         return Int(anonymous((symbol.scope, symbol.name, "len"), f"len({symbol.name})"))
@@ -259,8 +259,8 @@ def total(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def instance_check(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    from shapelint.domain.values import options
     from shapelint.interpreter.conditions import class_options, is_instance
-    from shapelint.values import options
 
     verdicts = {is_instance(option, class_options(arguments.args[1])) for option in options(arguments.args[0])}
     return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else UNKNOWN

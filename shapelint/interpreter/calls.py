@@ -7,6 +7,28 @@ from dataclasses import replace
 
 import libcst as cst
 
+from shapelint.domain.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    Dict,
+    Float,
+    Function,
+    GraphState,
+    Instance,
+    Int,
+    Layer,
+    Library,
+    Many,
+    Method,
+    Partial,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    graph_of,
+)
 from shapelint.events import Call
 from shapelint.interpreter import (
     alternatives,
@@ -33,28 +55,6 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.ops import lookup, questions
 from shapelint.provenance import originate
-from shapelint.values import (
-    UNKNOWN,
-    Class,
-    Const,
-    Dict,
-    Float,
-    Function,
-    GraphState,
-    Instance,
-    Int,
-    Layer,
-    Library,
-    Many,
-    Method,
-    Partial,
-    Tensor,
-    Tuple,
-    Union,
-    Unknown,
-    Value,
-    graph_of,
-)
 
 RECEIVERS = {"torch": "torch.Tensor", "numpy": "numpy.ndarray", "jax": "jax.Array"}
 

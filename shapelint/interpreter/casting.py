@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from shapelint.events import Call
-from shapelint.interpreter.frame import Frame
-from shapelint.ops import lookup
-from shapelint.ops.autocast import Autocast, adapted
-from shapelint.ops.calls import is_trainable
-from shapelint.ops.casts import to_dtype
-from shapelint.ops.dtypes import is_inexact, named
-from shapelint.provenance import originate
-from shapelint.values import (
+from shapelint.domain.values import (
     FALSE,
     NONE,
     UNKNOWN,
@@ -36,6 +28,14 @@ from shapelint.values import (
     Value,
     tensors_in,
 )
+from shapelint.events import Call
+from shapelint.interpreter.frame import Frame
+from shapelint.ops import lookup
+from shapelint.ops.autocast import Autocast, adapted
+from shapelint.ops.calls import is_trainable
+from shapelint.ops.casts import to_dtype
+from shapelint.ops.dtypes import is_inexact, named
+from shapelint.provenance import originate
 
 if TYPE_CHECKING:
     from shapelint.interpreter.operations import Arguments

@@ -6,17 +6,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import size
-from shapelint.events import Call, Stored
-from shapelint.interpreter import expressions, hypotheses, rebinding
-from shapelint.interpreter.fields import annotated, field_names, field_value, typical_field
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.states import changed_later, empty_filled, is_part, keeps_shape
-from shapelint.ops.op import unknown_shape
-from shapelint.precision import NARROW
-from shapelint.scopes import Scope
-from shapelint.values import (
+from shapelint.domain.dims import size
+from shapelint.domain.formats import NARROW
+from shapelint.domain.values import (
     NONE,
     Class,
     Const,
@@ -28,6 +20,14 @@ from shapelint.values import (
     Tuple,
     Value,
 )
+from shapelint.events import Call, Stored
+from shapelint.interpreter import expressions, hypotheses, rebinding
+from shapelint.interpreter.fields import annotated, field_names, field_value, typical_field
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.scopes import Scope
+from shapelint.interpreter.states import changed_later, empty_filled, is_part, keeps_shape
+from shapelint.ops.op import unknown_shape
 
 DATACLASSES = frozenset(
     {"dataclasses.dataclass", "typing.NamedTuple", "flax.struct.dataclass", "equinox.Module", "flax.linen.Module"}

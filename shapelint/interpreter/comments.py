@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from shapelint.comments import Claim, claims
-from shapelint.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, meant_different
+from shapelint.annotations.comments import Claim, claims
+from shapelint.domain.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, meant_different
+from shapelint.domain.values import UNKNOWN, Function, Instance, Int, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.events import Claimed
 from shapelint.interpreter import hypotheses
 from shapelint.interpreter.documents import OPERATORS, annotated_axis
 from shapelint.interpreter.frame import Frame
-from shapelint.scopes import compare_numbers
-from shapelint.values import UNKNOWN, Function, Instance, Int, Shape, Tensor, Tuple, Unknown, Value
+from shapelint.interpreter.scopes import compare_numbers
 
 
 def read(frame: Frame, node: cst.SimpleStatementLine, comment: cst.Comment) -> None:

@@ -6,17 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shapelint.dims import Dim, anonymous, as_dim
-from shapelint.events import Call, Comprehension
-from shapelint.interpreter import expressions, iterators, operators
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, operate
-from shapelint.joins import join
-from shapelint.ops import iterate as iterate_layer
-from shapelint.ops.data import LOADER, collated, count, whole
-from shapelint.ops.data import sample as sample_of
-from shapelint.scopes import Scope
-from shapelint.values import (
+from shapelint.domain.dims import Dim, anonymous, as_dim
+from shapelint.domain.joins import join
+from shapelint.domain.values import (
     UNKNOWN,
     Dict,
     Function,
@@ -33,6 +25,14 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.events import Call, Comprehension
+from shapelint.interpreter import expressions, iterators, operators
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.interpreter.scopes import Scope
+from shapelint.ops import iterate as iterate_layer
+from shapelint.ops.data import LOADER, collated, count, whole
+from shapelint.ops.data import sample as sample_of
 
 MOST_UNROLLED = 6
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.dims import as_dim
-from shapelint.events import Input, Kind, Operation
-from shapelint.interpreter import attributes, expressions, learning, operators, subscripts
-from shapelint.interpreter.frame import Frame
-from shapelint.ops.questions import may_be_object
-from shapelint.scopes import Path, learn
-from shapelint.values import (
+from shapelint.domain.dims import as_dim
+from shapelint.domain.values import (
     NONE,
     Class,
     Const,
@@ -27,6 +22,11 @@ from shapelint.values import (
     options,
     same_value,
 )
+from shapelint.events import Input, Kind, Operation
+from shapelint.interpreter import attributes, expressions, learning, operators, subscripts
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.scopes import Path, learn
+from shapelint.ops.questions import may_be_object
 
 ARRAY_CLASSES = {"torch.Tensor": "torch", "numpy.ndarray": "numpy", "jax.Array": "jax", "jax.numpy.ndarray": "jax"}
 

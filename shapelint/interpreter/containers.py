@@ -6,13 +6,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.events import Stored
-from shapelint.interpreter import attributes, expressions, iterators
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.joins import join
-from shapelint.provenance import meeting
-from shapelint.values import (
+from shapelint.domain.joins import join
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Const,
@@ -24,6 +19,11 @@ from shapelint.values import (
     Tuple,
     Value,
 )
+from shapelint.events import Stored
+from shapelint.interpreter import attributes, expressions, iterators
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.provenance import meeting
 
 MOST_ITEMS = 16
 
@@ -49,7 +49,7 @@ def call(
             change(frame, receiver_node, extended(frame, receiver, items, node), items, node)
             return NONE
         case Tuple(kind="size"), "numel", ():
-            from shapelint.dims import product
+            from shapelint.domain.dims import product
 
             return Int(product(i.dim for i in receiver.items if isinstance(i, Int)))
         case Tuple(items=items), "copy", ():
@@ -243,7 +243,7 @@ def call_dict(frame: Frame, receiver: Dict, name: str, arguments: Arguments, nod
 
 
 def constant(key: object) -> Value:
-    from shapelint.dims import as_dim
+    from shapelint.domain.dims import as_dim
 
     return Int(as_dim(key)) if isinstance(key, int) and not isinstance(key, bool) else Const(key)
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint import hints
-from shapelint.dims import size
-from shapelint.entering import value_of
+from shapelint.annotations import hints
+from shapelint.annotations.entering import value_of
+from shapelint.annotations.unification import UNBOUND, Bindings, Verdict, meets
+from shapelint.domain.dims import size
+from shapelint.domain.joins import leaves, resolve
+from shapelint.domain.values import Function, Int, Tensor, Unknown, Value, tensors_in
 from shapelint.events import Meeting
 from shapelint.interpreter import conditions, subscripts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.joins import leaves, resolve
-from shapelint.unification import UNBOUND, Bindings, Verdict, meets
-from shapelint.values import Function, Int, Tensor, Unknown, Value, tensors_in
 
 
 def union(left: Value, right: Value) -> Value:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from shapelint.dims import Dim, as_dim
+from shapelint.domain.dims import Dim, as_dim
+from shapelint.domain.values import Instance, Int, Tuple, Unknown, Value
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import lookup
-from shapelint.values import Instance, Int, Tuple, Unknown, Value
 
 NUMBERS = frozenset({"n", "m", "steps", "num_classes"})
 SIZES = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "randint"})  # one tuple, or in torch several

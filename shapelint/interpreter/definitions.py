@@ -6,14 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from shapelint.declarations import Annotation, Decorator
-from shapelint.events import Call, Declared
-from shapelint.interpreter import contracts, expressions, jaxtransforms, subscripts, transforms
-from shapelint.interpreter.classes import define_class
-from shapelint.interpreter.conditions import quietly
-from shapelint.interpreter.frame import DECORATOR_CREDIT, Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.values import (
+from shapelint.annotations.declarations import Annotation, Decorator
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Class,
@@ -28,6 +22,12 @@ from shapelint.values import (
     Union,
     Value,
 )
+from shapelint.events import Call, Declared
+from shapelint.interpreter import contracts, expressions, jaxtransforms, subscripts, transforms
+from shapelint.interpreter.classes import define_class
+from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter.frame import DECORATOR_CREDIT, Frame
+from shapelint.interpreter.operations import Arguments
 
 JAXTYPING = "jaxtyping."
 

@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint import docstrings
-from shapelint.dims import Dim, anonymous, as_dim, axis
-from shapelint.docstrings import NOTHING, Documented
+from shapelint.annotations import docstrings
+from shapelint.annotations.docstrings import NOTHING, Documented
+from shapelint.domain.dims import Dim, anonymous, as_dim, axis
+from shapelint.domain.values import Axis, Class, Function, Instance, Int, Run, Shape, Tensor, Unknown
 from shapelint.interpreter.frame import Frame
-from shapelint.values import Axis, Class, Function, Instance, Int, Run, Shape, Tensor, Unknown
 
 OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
     ast.Add: lambda a, b: a + b,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-from shapelint.dims import Dim, data_dependent
+from shapelint.domain.dims import Dim, data_dependent
+from shapelint.domain.values import NONE, UNKNOWN, Class, Const, Float, Int, Library, Many, Tuple, Unknown, Value
 from shapelint.interpreter import comprehensions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
-from shapelint.values import NONE, UNKNOWN, Class, Const, Float, Int, Library, Many, Tuple, Unknown, Value
 
 
 def queue(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:

@@ -9,21 +9,9 @@ from typing import Any
 
 import libcst as cst
 
-from shapelint.dims import as_dim
-from shapelint.events import Branch
-from shapelint.interpreter import (
-    attributes,
-    calls,
-    comprehensions,
-    conditions,
-    growth,
-    iterators,
-    operators,
-    subscripts,
-)
-from shapelint.interpreter.frame import Frame
-from shapelint.joins import join
-from shapelint.values import (
+from shapelint.domain.dims import as_dim
+from shapelint.domain.joins import join
+from shapelint.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -39,6 +27,18 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.events import Branch
+from shapelint.interpreter import (
+    attributes,
+    calls,
+    comprehensions,
+    conditions,
+    growth,
+    iterators,
+    operators,
+    subscripts,
+)
+from shapelint.interpreter.frame import Frame
 
 Evaluator = Callable[[Frame, Any], Value]
 

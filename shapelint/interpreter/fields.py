@@ -7,14 +7,14 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.comments import Claim, of_array
-from shapelint.dims import size
+from shapelint.annotations.comments import Claim, of_array
+from shapelint.domain.dims import size
+from shapelint.domain.values import Class, Const, Function, Instance, Int, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Input
 from shapelint.interpreter import contracts, documents, hypotheses
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.scopes import Scope
 from shapelint.provenance import originate
-from shapelint.scopes import Scope
-from shapelint.values import Class, Const, Function, Instance, Int, Tensor, Tuple, Union, Unknown, Value
 
 
 @lru_cache(maxsize=512)

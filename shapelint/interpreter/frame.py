@@ -9,14 +9,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import libcst as cst
 
-from shapelint.dims import Dim, Symbol
-from shapelint.events import Call, Event, Input, Site
-from shapelint.joins import resolve
-from shapelint.ops.autocast import Autocast
-from shapelint.provenance import meeting
-from shapelint.scopes import Path, Scope, meet
-from shapelint.tokens import now
-from shapelint.values import (
+from shapelint.domain.dims import Dim, Symbol
+from shapelint.domain.joins import resolve
+from shapelint.domain.tokens import now
+from shapelint.domain.values import (
     Class,
     Float,
     Function,
@@ -29,7 +25,11 @@ from shapelint.values import (
     Unknown,
     Value,
 )
-from shapelint.values import Run as AxisRun
+from shapelint.domain.values import Run as AxisRun
+from shapelint.events import Call, Event, Input, Site
+from shapelint.interpreter.scopes import Path, Scope, meet
+from shapelint.ops.autocast import Autocast
+from shapelint.provenance import meeting
 
 MOST_DEPTH = 7  # calls of project functions inside one another
 # What calls may cost: each statement executed for a call costs CALL_COST, each executed for its own sake earns one.

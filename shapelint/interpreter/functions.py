@@ -7,29 +7,10 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import size
-from shapelint.events import Call, Entered, Input, Left, Region
-from shapelint.interpreter import (
-    again,
-    attributes,
-    casting,
-    contracts,
-    expressions,
-    hypotheses,
-    learning,
-    objects,
-    states,
-    summaries,
-)
-from shapelint.interpreter.conditions import quietly
-from shapelint.interpreter.frame import CALL_COST, ENTRY_CREDIT, MOST_DEPTH, Frame, Remembered
-from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.stores import gives_nothing
-from shapelint.joins import join
-from shapelint.provenance import meeting, originate
-from shapelint.regions import SWITCHES
-from shapelint.scopes import Scope
-from shapelint.values import (
+from shapelint.domain.dims import size
+from shapelint.domain.joins import join
+from shapelint.domain.regions import SWITCHES
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Class,
@@ -50,6 +31,25 @@ from shapelint.values import (
     Value,
     maker_of,
 )
+from shapelint.events import Call, Entered, Input, Left, Region
+from shapelint.interpreter import (
+    again,
+    attributes,
+    casting,
+    contracts,
+    expressions,
+    hypotheses,
+    learning,
+    objects,
+    states,
+    summaries,
+)
+from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter.frame import CALL_COST, ENTRY_CREDIT, MOST_DEPTH, Frame, Remembered
+from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.scopes import Scope
+from shapelint.interpreter.stores import gives_nothing
+from shapelint.provenance import meeting, originate
 
 FEW_BITS = frozenset({"float16", "bfloat16", "uint8"})
 MOST_LINES = 2  # of a function that is always followed

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import libcst as cst
 
+from shapelint.domain.formats import NARROW
+from shapelint.domain.values import UNKNOWN, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Carried, Grown, Written
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.scopes import Path
 from shapelint.interpreter.stores import statements
-from shapelint.precision import NARROW
-from shapelint.scopes import Path
-from shapelint.values import UNKNOWN, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
 BINDING = frozenset({cst.For, cst.AnnAssign, cst.Del, cst.Expr, cst.With})

@@ -13,18 +13,18 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from shapelint import docstrings
-from shapelint.comments import Claim, claims
-from shapelint.dims import Dim, size
-from shapelint.docstrings import Documented, Stated
+from shapelint.annotations import docstrings
+from shapelint.annotations.comments import Claim, claims
+from shapelint.annotations.docstrings import Documented, Stated
+from shapelint.annotations.hints import AnyHint
+from shapelint.domain.dims import Dim, size
+from shapelint.domain.values import NONE, Function, Instance, Shape, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Call, Claimed, Event, Input, Meeting, Operation
-from shapelint.hints import AnyHint
 from shapelint.interpreter.documents import documented, known_in, shape_of
 from shapelint.interpreter.frame import Frame, Run
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.questions import is_none, questions
-from shapelint.scopes import Scope
-from shapelint.values import NONE, Function, Instance, Shape, Tensor, Tuple, Union, Unknown, Value
+from shapelint.interpreter.scopes import Scope
 
 # Trying out, and taking back.
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import libcst as cst
 
+from shapelint.domain.values import UNKNOWN, Deferred, Library, Namespace, Value
 from shapelint.interpreter.attributes import CONSTANTS
 from shapelint.interpreter.frame import Frame, Run, root_scope
-from shapelint.scopes import Scope, named
-from shapelint.values import UNKNOWN, Deferred, Library, Namespace, Value
+from shapelint.interpreter.scopes import Scope, named
 
 LIBRARIES = frozenset({"torch", "numpy", "jax", "einops", "jaxtyping", "beartype", "typing", "math", "functools"})
 MOST_NESTED = 10  # imports inside one another that are followed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shapelint.domain.values import UNKNOWN, Library, Many, Method, Unknown, Value, maker_of
 from shapelint.events import Call
 from shapelint.interpreter.frame import Frame
 from shapelint.provenance import originate
-from shapelint.values import UNKNOWN, Library, Many, Method, Unknown, Value, maker_of
 
 # Methods of nn.Module that give an iterator, and callables that do.
 GIVING = frozenset(

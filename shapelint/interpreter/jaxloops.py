@@ -10,12 +10,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import anonymous
-from shapelint.interpreter import calls
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.jaxtransforms import batched, item_of, leading
-from shapelint.interpreter.operations import Arguments
-from shapelint.values import (
+from shapelint.domain.dims import anonymous
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Axis,
@@ -34,6 +30,10 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.interpreter import calls
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.jaxtransforms import batched, item_of, leading
+from shapelint.interpreter.operations import Arguments
 
 MOST_LEAVES = 16
 KEYWORDS = {"init_val": "init", "body_fun": "body", "cond_fun": "cond", "upper_bound": "upper"}

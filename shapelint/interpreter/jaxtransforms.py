@@ -8,16 +8,8 @@ from functools import partial
 
 import libcst as cst
 
-from shapelint.dims import anonymous, as_dim
-from shapelint.events import Call
-from shapelint.interpreter import calls
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.ops.axes import edited
-from shapelint.ops.op import prepend
-from shapelint.ops.runs import joined
-from shapelint.provenance import originate
-from shapelint.values import (
+from shapelint.domain.dims import anonymous, as_dim
+from shapelint.domain.values import (
     FALSE,
     NONE,
     UNKNOWN,
@@ -37,6 +29,14 @@ from shapelint.values import (
     Tuple,
     Value,
 )
+from shapelint.events import Call
+from shapelint.interpreter import calls
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.ops.axes import edited
+from shapelint.ops.op import prepend
+from shapelint.ops.runs import joined
+from shapelint.provenance import originate
 
 GRADIENTS = frozenset({"jax.grad", "jax.value_and_grad", "equinox.filter_grad", "equinox.filter_value_and_grad"})
 # How many times their result has the axes of what is differentiated by.

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from shapelint.dims import anonymous
+from shapelint.domain.dims import anonymous
+from shapelint.domain.joins import filled, resolve_shape
+from shapelint.domain.tokens import is_met
+from shapelint.domain.values import Axis, Many, Run, Shape, Tensor, Unknown, Value
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.joins import filled, resolve_shape
+from shapelint.interpreter.scopes import learn as learn_size
+from shapelint.interpreter.scopes import meet
 from shapelint.provenance import parts
-from shapelint.scopes import learn as learn_size
-from shapelint.scopes import meet
-from shapelint.tokens import is_met
-from shapelint.values import Axis, Many, Run, Shape, Tensor, Unknown, Value
 
 
 def with_rank(frame: Frame, tensor: Tensor, rank: int, text: str, place: object) -> Tensor | None:

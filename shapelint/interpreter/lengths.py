@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import Dim, as_dim
+from shapelint.domain.dims import Dim, as_dim
+from shapelint.domain.values import Many, Tuple, Value
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.questions import nodes
 from shapelint.interpreter.stores import statements
 from shapelint.ops.runs import rounds
-from shapelint.values import Many, Tuple, Value
 
 APPENDING = frozenset({"append", "appendleft", "insert"})
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import libcst as cst
 
+from shapelint.domain.joins import any_like, renewed, widened
+from shapelint.domain.tokens import now
+from shapelint.domain.values import Const, Float, Instance, Int, Run, Shape, Tensor, Value
 from shapelint.events import Loop
 from shapelint.interpreter import again, comprehensions, conditions, growth, iterators, lengths, statements
 from shapelint.interpreter.assignments import assign
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import Frame
-from shapelint.joins import any_like, renewed, widened
+from shapelint.interpreter.scopes import Path
 from shapelint.ops.op import unknown_shape
-from shapelint.scopes import Path
-from shapelint.tokens import now
-from shapelint.values import Const, Float, Instance, Int, Run, Shape, Tensor, Value
 
 MOST_PASSES = 2
 HELD = (Tensor, Int, Float, Const)

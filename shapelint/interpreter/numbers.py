@@ -8,13 +8,9 @@ from functools import reduce
 
 import libcst as cst
 
-from shapelint.dims import as_dim, data_dependent, derive
-from shapelint.events import Kind, Operation
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, severed
-from shapelint.precision import read_number
-from shapelint.provenance import originate
-from shapelint.values import (
+from shapelint.domain.dims import as_dim, data_dependent, derive
+from shapelint.domain.formats import read_number
+from shapelint.domain.values import (
     EITHER,
     UNKNOWN,
     Const,
@@ -31,7 +27,11 @@ from shapelint.values import (
     graph_of,
     options,
 )
-from shapelint.values import number as number_of
+from shapelint.domain.values import number as number_of
+from shapelint.events import Kind, Operation
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, severed
+from shapelint.provenance import originate
 
 Builtin = Callable[[Frame, Arguments, cst.Call], Value]
 
@@ -176,7 +176,7 @@ def rounded(function: Callable[[float], int]) -> Builtin:
 
 
 def product(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.dims import product as multiply
+    from shapelint.domain.dims import product as multiply
 
     match arguments.args[0]:
         case Tuple(items=items) if items and all(isinstance(i, Int) for i in items):

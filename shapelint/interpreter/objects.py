@@ -7,13 +7,26 @@ from dataclasses import replace
 
 import libcst as cst
 
+from shapelint.domain.values import (
+    Dict,
+    Instance,
+    Layer,
+    Many,
+    Run,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    maker_of,
+)
 from shapelint.events import Event, Operation
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import frames
 from shapelint.provenance import parts
-from shapelint.values import Dict, Instance, Layer, Many, Run, Shape, Tensor, Tuple, Union, Unknown, Value, maker_of
 
 
 def after_method(

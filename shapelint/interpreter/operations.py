@@ -8,17 +8,10 @@ from itertools import islice, product
 
 import libcst as cst
 
-from shapelint.events import Kind, Operation, Site
-from shapelint.interpreter import casting
-from shapelint.interpreter.frame import Frame
-from shapelint.joins import join
-from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
-from shapelint.ops.dtypes import result_dtype
-from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
-from shapelint.provenance import originate
-from shapelint.record import record
-from shapelint.regions import is_without_gradients
-from shapelint.values import (
+from shapelint.domain.joins import join
+from shapelint.domain.record import record
+from shapelint.domain.regions import is_without_gradients
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Const,
@@ -38,6 +31,13 @@ from shapelint.values import (
     graph_of,
     options,
 )
+from shapelint.events import Kind, Operation, Site
+from shapelint.interpreter import casting
+from shapelint.interpreter.frame import Frame
+from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
+from shapelint.ops.dtypes import result_dtype
+from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind
+from shapelint.provenance import originate
 
 MOST_COMBINATIONS = 16
 

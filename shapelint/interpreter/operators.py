@@ -8,17 +8,9 @@ from functools import reduce
 
 import libcst as cst
 
-from shapelint.dims import Dim, Truth, as_dim, derive
-from shapelint.events import Joined, Kind, Operation
-from shapelint.interpreter import attributes, iterators
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
-from shapelint.joins import join
-from shapelint.ops.dtypes import named
-from shapelint.ops.questions import may_be_object
-from shapelint.provenance import originate
-from shapelint.scopes import compare_numbers
-from shapelint.values import (
+from shapelint.domain.dims import Dim, Truth, as_dim, derive
+from shapelint.domain.joins import join
+from shapelint.domain.values import (
     EITHER,
     UNKNOWN,
     Const,
@@ -37,6 +29,14 @@ from shapelint.values import (
     number,
     options,
 )
+from shapelint.events import Joined, Kind, Operation
+from shapelint.interpreter import attributes, iterators
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
+from shapelint.interpreter.scopes import compare_numbers
+from shapelint.ops.dtypes import named
+from shapelint.ops.questions import may_be_object
+from shapelint.provenance import originate
 
 OPERATORS: dict[str, str] = {
     "Add": "add",

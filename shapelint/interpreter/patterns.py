@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from shapelint.dims import Dim, Symbol, substitute
+from shapelint.domain.dims import Dim, Symbol, substitute
+from shapelint.domain.values import Dict, Float, Int, Many, Run, Shape, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Event
-from shapelint.values import Dict, Float, Int, Many, Run, Shape, Tensor, Tuple, Union, Unknown, Value
 
 
 @dataclass(slots=True)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.dims import ONE, Dim, anonymous
-from shapelint.events import Call, Event, Input, Left, Written
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.values import (
+from shapelint.domain.dims import ONE, Dim, anonymous
+from shapelint.domain.values import (
     UNKNOWN,
     Axis,
     Int,
@@ -23,6 +20,9 @@ from shapelint.values import (
     Value,
     maker_of,
 )
+from shapelint.events import Call, Event, Input, Left, Written
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
 
 VISION = "torchvision.models."
 FAMILIES = (

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from shapelint.dims import anonymous
+from shapelint.domain.dims import anonymous
+from shapelint.domain.values import UNKNOWN, Axis, Class, Function, Instance, Shape, Tensor, Unknown, Value, maker_of
 from shapelint.interpreter.conditions import quietly
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.stores import INITIALISERS, bound_names, changes, statements
-from shapelint.scopes import Scope
-from shapelint.values import UNKNOWN, Axis, Class, Function, Instance, Shape, Tensor, Unknown, Value, maker_of
 
 MOST = 6  # lines that bind one attribute
 BINDERS = {

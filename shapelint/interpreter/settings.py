@@ -6,13 +6,8 @@ from collections.abc import Mapping
 
 import libcst as cst
 
-from shapelint.dims import size
-from shapelint.events import Input
-from shapelint.interpreter import fields
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.numbers import Builtin
-from shapelint.interpreter.operations import Arguments
-from shapelint.values import (
+from shapelint.domain.dims import size
+from shapelint.domain.values import (
     EITHER,
     FALSE,
     NONE,
@@ -33,6 +28,11 @@ from shapelint.values import (
     Value,
     number,
 )
+from shapelint.events import Input
+from shapelint.interpreter import fields
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.numbers import Builtin
+from shapelint.interpreter.operations import Arguments
 
 PARSER = "argparse.ArgumentParser"
 OPTION = "--"  # marks the options among a parser's attributes

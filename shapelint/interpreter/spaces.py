@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import anonymous, as_dim
+from shapelint.domain.dims import anonymous, as_dim
+from shapelint.domain.values import Int, Layer, Run, Shape, Tensor, Unknown, Value
 from shapelint.events import Input
 from shapelint.interpreter import attributes, learning
 from shapelint.interpreter.comprehensions import length
@@ -20,7 +21,6 @@ from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.interpreter.stores import statements
 from shapelint.ops import environments
-from shapelint.values import Int, Layer, Run, Shape, Tensor, Unknown, Value
 
 SINGLE, VECTOR = ("observation_space", "action_space"), ("single_observation_space", "single_action_space")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import libcst as cst
 
+from shapelint.domain.values import NONE, UNKNOWN, Layer, Library, Method, Unknown, Value
 from shapelint.events import Branch, Ends, Event, Region, Returned
 from shapelint.interpreter import (
     assignments,
@@ -24,9 +25,8 @@ from shapelint.interpreter import (
 from shapelint.interpreter.assignments import assign
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.frame import CALL_COST, Frame
+from shapelint.interpreter.scopes import Path
 from shapelint.interpreter.transforms import RAISING, REGIONS
-from shapelint.scopes import Path
-from shapelint.values import NONE, UNKNOWN, Layer, Library, Method, Unknown, Value
 
 Executor = Callable[[Frame, Any], None]
 

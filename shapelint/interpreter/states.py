@@ -6,14 +6,9 @@ from functools import lru_cache
 
 import libcst as cst
 
-from shapelint.dims import size
-from shapelint.events import Joined
-from shapelint.interpreter.frame import Effects, Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.stores import changed_attributes, filled_elsewhere, rebound_attributes
-from shapelint.joins import join, widened
-from shapelint.provenance import originate
-from shapelint.values import (
+from shapelint.domain.dims import size
+from shapelint.domain.joins import join, widened
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Class,
@@ -29,6 +24,11 @@ from shapelint.values import (
     Value,
     maker_of,
 )
+from shapelint.events import Joined
+from shapelint.interpreter.frame import Effects, Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.stores import changed_attributes, filled_elsewhere, rebound_attributes
+from shapelint.provenance import originate
 
 EMPTY = Tuple((), "list")
 IN_PLACE = frozenset({"numpy", "torch"})  # += writes into their arrays; in jax it makes another

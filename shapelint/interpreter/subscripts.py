@@ -6,13 +6,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.dims import Origin, anonymous, as_dim
-from shapelint.events import Input, Operation
-from shapelint.interpreter import attributes, expressions, learning, spaces
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, operate
-from shapelint.ops import environments, part_of
-from shapelint.values import (
+from shapelint.domain.dims import Origin, anonymous, as_dim
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Axis,
@@ -37,6 +32,11 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.events import Input, Operation
+from shapelint.interpreter import attributes, expressions, learning, spaces
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
+from shapelint.ops import environments, part_of
 
 
 def subscript(frame: Frame, node: cst.Subscript) -> Value:
@@ -158,7 +158,7 @@ def looks_like_array_index(index: Value) -> bool:
 
 
 def of_unknown(frame: Frame, base: Unknown, index: Value, node: cst.Subscript) -> Value:
-    from shapelint.dims import size
+    from shapelint.domain.dims import size
 
     symbol = base.dim.symbol if base.dim is not None else None
     name = constant_text(index)

@@ -9,19 +9,11 @@ from typing import TypeAlias
 
 import libcst as cst
 
-from shapelint.dims import Dim, Symbol, anonymous, substitute
-from shapelint.interpreter import contracts
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.frame import Run as Analysis
-from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.patterns import Matching, are_alike, is_alike
-from shapelint.joins import leaves
-from shapelint.ops.runs import joined
-from shapelint.provenance import originate
-from shapelint.record import record
-from shapelint.scopes import Scope
-from shapelint.unification import UNBOUND, Bindings, meets
-from shapelint.values import (
+from shapelint.annotations.unification import UNBOUND, Bindings, meets
+from shapelint.domain.dims import Dim, Symbol, anonymous, substitute
+from shapelint.domain.joins import leaves
+from shapelint.domain.record import record
+from shapelint.domain.values import (
     UNKNOWN,
     Axis,
     Const,
@@ -38,6 +30,14 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.interpreter import contracts
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.frame import Run as Analysis
+from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.patterns import Matching, are_alike, is_alike
+from shapelint.interpreter.scopes import Scope
+from shapelint.ops.runs import joined
+from shapelint.provenance import originate
 
 Keywords: TypeAlias = tuple[tuple[str, Value], ...]
 # Of a call: the function, its arguments, its keywords by name, the regions around it, and the state of objects.

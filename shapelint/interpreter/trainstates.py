@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
+from shapelint.domain.values import Class, Instance, Library, Method, Value
 from shapelint.events import Call
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.values import Class, Instance, Library, Method, Value
 
 STATE = "flax.training.train_state.TrainState"
 METHODS = frozenset({"create", "apply_gradients", "replace"})

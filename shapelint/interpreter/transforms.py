@@ -7,11 +7,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.interpreter import casting, expressions
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments, operate
-from shapelint.regions import SWITCHES
-from shapelint.values import (
+from shapelint.domain.regions import SWITCHES
+from shapelint.domain.values import (
     FALSE,
     TRUE,
     UNKNOWN,
@@ -29,6 +26,9 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.interpreter import casting, expressions
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments, operate
 
 TRANSPARENT = frozenset(
     [

@@ -8,14 +8,9 @@ from dataclasses import field, replace
 
 import libcst as cst
 
-from shapelint.dims import Truth, axis, compare
-from shapelint.interpreter import attributes, learning, subscripts
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.operations import Arguments
-from shapelint.ops import lookup
-from shapelint.record import record
-from shapelint.scopes import learn
-from shapelint.values import (
+from shapelint.domain.dims import Truth, axis, compare
+from shapelint.domain.record import record
+from shapelint.domain.values import (
     NONE,
     TRUE,
     Const,
@@ -31,6 +26,11 @@ from shapelint.values import (
     Value,
     maker_of,
 )
+from shapelint.interpreter import attributes, learning, subscripts
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.operations import Arguments
+from shapelint.interpreter.scopes import learn
+from shapelint.ops import lookup
 
 WIDTHS = frozenset(
     {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TypeAlias
 
+from shapelint.domain.values import UNKNOWN, Int, Layer, Tensor, Unknown, Value
 from shapelint.ops import (
     assembled,
     attention,
@@ -64,7 +65,6 @@ from shapelint.ops.calls import attach, attribute, bind_inputs, bind_receiver, c
 from shapelint.ops.data import iterate as iterate
 from shapelint.ops.op import Op, Spelling, Unknowable, bind, parse_spelling
 from shapelint.ops.results import combine, finish, operand_graphs, take_effect
-from shapelint.values import UNKNOWN, Int, Layer, Tensor, Unknown, Value
 
 TOPICS = (
     *(elementwise, operators, broadcasting),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.dims import ONE, anonymous, as_dim
+from shapelint.domain.dims import ONE, anonymous, as_dim
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, UNKNOWN, Axis, Int, Many, Shape, Tuple, Value, shape_of
 from shapelint.events import Kind
 from shapelint.ops.layout import matrices
 from shapelint.ops.linalg import square
@@ -22,8 +24,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.ordering import counted
 from shapelint.ops.runs import joined
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, UNKNOWN, Axis, Int, Many, Shape, Tuple, Value, shape_of
 
 
 def block(tensors: Value) -> Shape:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapelint.dims import Dim
+from shapelint.domain.dims import Dim
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import expect, expect_rank, made
 from shapelint.ops.op import Op, Result, Unknowable, flag, size_or_any, tensor
 from shapelint.ops.runs import ends, joined
-from shapelint.values import FALSE, NONE, TRUE, Axis, Shape, Value
 
 
 def attention(

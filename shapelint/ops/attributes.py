@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from shapelint.domain.values import UNKNOWN, Int, Layer, Library, Many, Run, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.ops import questions
 from shapelint.ops.dtypes import magnitude
 from shapelint.ops.op import GraphEffect
 from shapelint.ops.results import take_effect
-from shapelint.values import UNKNOWN, Int, Layer, Library, Many, Run, Shape, Tensor, Tuple, Unknown, Value
 
 # Attributes that say nothing of shapes.
 OPAQUE = frozenset({

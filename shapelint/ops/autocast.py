@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from shapelint.domain.record import record
+from shapelint.domain.values import Tensor, Tuple, Value
 from shapelint.ops.dtypes import is_inexact
-from shapelint.record import record
-from shapelint.values import Tensor, Tuple, Value
 
 # By canonical names; held against torch on the CPU, from torch's documentation for CUDA.
 NARROWED = frozenset({

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from shapelint.dims import data_dependent
-from shapelint.events import Kind
-from shapelint.ops.casts import kept
-from shapelint.ops.dtypes import parse
-from shapelint.ops.op import DtypeRule, GraphEffect, Op, Part, Result, Unknowable, flag, tensor
-from shapelint.ops.results import CONSTANT, as_number, combine
-from shapelint.values import (
+from shapelint.domain.dims import data_dependent
+from shapelint.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -22,6 +17,11 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.events import Kind
+from shapelint.ops.casts import kept
+from shapelint.ops.dtypes import parse
+from shapelint.ops.op import DtypeRule, GraphEffect, Op, Part, Result, Unknowable, flag, tensor
+from shapelint.ops.results import CONSTANT, as_number, combine
 
 
 def item(x: Value) -> Value:

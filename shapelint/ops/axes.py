@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shapelint.dims import ONE, Dim
+from shapelint.domain.dims import ONE, Dim
+from shapelint.domain.values import Axis, Maker, Run, Shape, Value
 from shapelint.ops.op import ShapeError, Unknowable, axis_index, integers, is_none
-from shapelint.values import Axis, Maker, Run, Shape, Value
 
 
 def axes_argument(dim: Value | None) -> tuple[int, ...] | None:

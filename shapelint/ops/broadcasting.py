@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
+from shapelint.domain.shapes import line_up
+from shapelint.domain.values import Int, Shape, Tensor, Tuple, Value, tensors_in
 from shapelint.events import Kind
 from shapelint.ops.dtypes import unknown_dtype
 from shapelint.ops.op import Op, ShapeError, Unknowable, sizes
-from shapelint.shapes import line_up
-from shapelint.values import Int, Shape, Tensor, Tuple, Value, tensors_in
 
 
 def broadcast_all(*shapes: Shape) -> Shape:

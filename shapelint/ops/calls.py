@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 
-from shapelint.dims import anonymous
+from shapelint.domain.dims import anonymous
+from shapelint.domain.values import FALSE, NONE, UNKNOWN, Graph, GraphState, Layer, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.ops import convolutions, layers, recurrent
 from shapelint.ops.op import Op, Spelling, Unknowable, bind, parse_spelling
-from shapelint.values import FALSE, NONE, UNKNOWN, Graph, GraphState, Layer, Shape, Tensor, Tuple, Unknown, Value
 
 # Ops whose layers have weights of their own that learn.
 TRAINABLE = frozenset({

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from shapelint.domain.values import Const, Float, Int, Layer, Library, Shape, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Input, Kind, Site
 from shapelint.ops.creation import LEGACY
 from shapelint.ops.dtypes import element_dtype, named
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, Result, Unknowable, tensor
-from shapelint.values import Const, Float, Int, Layer, Library, Shape, Tensor, Tuple, Union, Unknown, Value
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shapelint.dims import ONE, anonymous, as_dim
+from shapelint.domain.dims import ONE, anonymous, as_dim
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Many, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, reduced
 from shapelint.ops.broadcasting import broadcast_all
@@ -13,8 +15,6 @@ from shapelint.ops.equations import einsum
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, flag, integer, integers, is_none, tensor
 from shapelint.ops.reshaping import flatten, merged
 from shapelint.ops.runs import ends, hidden, joined, with_rank
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Many, Shape, Tuple, Value
 
 THREE = as_dim(3)
 

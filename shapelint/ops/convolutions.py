@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from shapelint.dims import ONE, Dim, product
+from shapelint.domain.dims import ONE, Dim, product
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Const, Int, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import (
     ONE_INT,
@@ -21,8 +23,6 @@ from shapelint.ops.layer_axes import (
 )
 from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, size_or_any, sizes, tensor
 from shapelint.ops.runs import ends, joined
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Const, Int, Shape, Tuple, Value
 
 
 def windows(size: Dim, kernel: Dim, stride: Dim, padding: Dim, dilation: Dim) -> Dim:

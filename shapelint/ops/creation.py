@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from shapelint.dims import Dim, anonymous, as_dim, divide
+from shapelint.domain.dims import Dim, anonymous, as_dim, divide
+from shapelint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    Float,
+    Int,
+    Layer,
+    Maker,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    shape_of,
+)
 from shapelint.events import Kind
 from shapelint.ops import frames, images
 from shapelint.ops.broadcasting import broadcast_all
@@ -25,22 +41,6 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.runs import joined
-from shapelint.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    Float,
-    Int,
-    Layer,
-    Maker,
-    Many,
-    Shape,
-    Tensor,
-    Tuple,
-    Unknown,
-    Value,
-    shape_of,
-)
 
 CONSTANT = GraphEffect.CONSTANT
 

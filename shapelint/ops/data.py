@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from shapelint.dims import ONE, Dim, as_dim
-from shapelint.events import Kind
-from shapelint.ops import vision
-from shapelint.ops.layer_axes import unknown_axis
-from shapelint.ops.op import Op, Result, Unknowable, is_none, prepend, tensor
-from shapelint.ops.runs import ends
-from shapelint.values import (
+from shapelint.domain.dims import ONE, Dim, as_dim
+from shapelint.domain.values import (
     NONE,
     UNKNOWN,
     Axis,
@@ -29,6 +24,11 @@ from shapelint.values import (
     Tuple,
     Value,
 )
+from shapelint.events import Kind
+from shapelint.ops import vision
+from shapelint.ops.layer_axes import unknown_axis
+from shapelint.ops.op import Op, Result, Unknowable, is_none, prepend, tensor
+from shapelint.ops.runs import ends
 
 DATASET = "torch.utils.data.TensorDataset"
 LOADER = "torch.utils.data.DataLoader"

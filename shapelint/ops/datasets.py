@@ -6,13 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from math import ceil, floor
 
-from shapelint.dims import Dim, anonymous, as_dim
-from shapelint.ops import frames
-from shapelint.ops.dtypes import unknown_dtype
-from shapelint.ops.op import Op, Result, Unknowable, flag, is_none, size_or_any, tensor
-from shapelint.ops.results import CONSTANT
-from shapelint.ops.runs import ends
-from shapelint.values import (
+from shapelint.domain.dims import Dim, anonymous, as_dim
+from shapelint.domain.values import (
     FALSE,
     NONE,
     UNKNOWN,
@@ -28,6 +23,11 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops import frames
+from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.op import Op, Result, Unknowable, flag, is_none, size_or_any, tensor
+from shapelint.ops.results import CONSTANT
+from shapelint.ops.runs import ends
 
 HUNDRED, TWENTY, TEN, FIVE, TWO = (Int(as_dim(n)) for n in (100, 20, 10, 5, 2))
 REAL, WHOLE = "float64", "int64"

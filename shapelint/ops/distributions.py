@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.shapes import line_up, never_equal
+from shapelint.domain.values import NONE, UNKNOWN, Int, Layer, Many, Shape, Tensor, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.op import (
     GraphEffect,
@@ -21,8 +23,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.results import combine, operand_graphs
 from shapelint.ops.runs import ends, joined
-from shapelint.shapes import line_up, never_equal
-from shapelint.values import NONE, UNKNOWN, Int, Layer, Many, Shape, Tensor, Tuple, Value
 
 HOME = "torch.distributions"
 BASE = f"{HOME}.Distribution"

@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import product
 
-from shapelint.ops.dtype_names import NAMES, TORCH_NAMES
-from shapelint.ops.op import DtypeRule
-from shapelint.record import record
-from shapelint.values import (
+from shapelint.domain.record import record
+from shapelint.domain.values import (
     Const,
     Float,
     Int,
@@ -25,6 +23,8 @@ from shapelint.values import (
     Value,
     tensors_in,
 )
+from shapelint.ops.dtype_names import NAMES, TORCH_NAMES
+from shapelint.ops.op import DtypeRule
 
 LIBRARIES = ("torch", "numpy", "jax")
 LADDER = ("bool", "int", "float", "complex")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, product
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim, product
+from shapelint.domain.record import record
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import Axis, Const, Dict, Int, Maker, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.dtypes import element_dtype, is_inexact
 from shapelint.ops.equations import ELLIPSIS, contracted
 from shapelint.ops.op import SIZE, Op, ShapeError, Unknowable, size_or_any, tensor
 from shapelint.ops.reshaping import FREE, merged, regrouped, target_sizes
 from shapelint.ops.runs import ends, joined, with_rank
-from shapelint.record import record
-from shapelint.shapes import never_equal
-from shapelint.values import Axis, Const, Dict, Int, Maker, Shape, Tuple, Value
 
 Group = tuple[str, ...]  # the names of one axis; none for an axis of 1
 BARE: Group = ("...",)  # an ellipsis as axes of its own; in parentheses it is ELLIPSIS among the names

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapelint.dims import ONE, anonymous
+from shapelint.domain.dims import ONE, anonymous
+from shapelint.domain.values import Axis, Const, Maker, Run, Shape, Tuple, Union, Unknown, Value
 from shapelint.events import Kind
 from shapelint.ops.dtypes import unknown_dtype
 from shapelint.ops.equations import ELLIPSIS, Term, contracted
 from shapelint.ops.op import DtypeRule, Op, ShapeError, Unknowable, tensor
-from shapelint.values import Axis, Const, Maker, Run, Shape, Tuple, Union, Unknown, Value
 
 
 def aligned(pattern: Value, tensors: Value) -> Shape:

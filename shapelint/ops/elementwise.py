@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from shapelint.domain.values import EITHER, NONE, Axis, Shape, Tensor, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import element_dtype, promote_of, result_dtype, to_real
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, integer, is_none, tensor
-from shapelint.values import EITHER, NONE, Axis, Shape, Tensor, Value
 
 NO_GRAPH, ZERO = GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT
 

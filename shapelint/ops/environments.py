@@ -6,12 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from shapelint.dims import anonymous, as_dim, data_dependent
-from shapelint.ops.dtypes import unknown_dtype
-from shapelint.ops.layer_axes import unknown_axis
-from shapelint.ops.op import Op, Result, Unknowable, prepend
-from shapelint.ops.results import CONSTANT
-from shapelint.values import (
+from shapelint.domain.dims import anonymous, as_dim, data_dependent
+from shapelint.domain.values import (
     EITHER,
     UNKNOWN,
     Axis,
@@ -28,6 +24,10 @@ from shapelint.values import (
     number,
     shape_of,
 )
+from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.layer_axes import unknown_axis
+from shapelint.ops.op import Op, Result, Unknowable, prepend
+from shapelint.ops.results import CONSTANT
 
 LIBRARIES = ("gymnasium", "gym")
 DISCRETE, BOX = "gymnasium.spaces.Discrete", "gymnasium.spaces.Box"

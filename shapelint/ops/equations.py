@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import reduce
 
-from shapelint.dims import ONE
+from shapelint.domain.dims import ONE
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import Axis, Const, Shape, Tuple, Value
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.op import ShapeError, Unknowable, tensor
 from shapelint.ops.runs import ends, fresh, joined, with_rank
-from shapelint.shapes import never_equal
-from shapelint.values import Axis, Const, Shape, Tuple, Value
 
 ELLIPSIS = "…"
 

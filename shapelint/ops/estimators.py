@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from shapelint.dims import ONE, Dim, Truth, anonymous, as_dim, compare
-from shapelint.ops import frames
-from shapelint.ops.dtypes import unknown_dtype
-from shapelint.ops.op import Op, Result, Unknowable, is_none, tensor
-from shapelint.ops.results import CONSTANT
-from shapelint.ops.runs import with_rank
-from shapelint.values import (
+from shapelint.domain.dims import ONE, Dim, Truth, anonymous, as_dim, compare
+from shapelint.domain.values import (
     FALSE,
     NONE,
     UNKNOWN,
@@ -26,6 +21,11 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops import frames
+from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.op import Op, Result, Unknowable, is_none, tensor
+from shapelint.ops.results import CONSTANT
+from shapelint.ops.runs import with_rank
 
 SPARSE = "scipy.sparse.csr_matrix"
 NUMBER = Float(graph=CONSTANT)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.values import FALSE, NONE, TRUE, Int, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.layout import matrices
 from shapelint.ops.linalg import core, solved_either_side, square, square_axes, torch_solve
 from shapelint.ops.op import GraphEffect, Named, Op, Part, Result, Unknowable, flag, integer, is_none, tensor
 from shapelint.ops.runs import ends, joined
-from shapelint.values import FALSE, NONE, TRUE, Int, Shape, Value
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 TWO = Int(as_dim(2))

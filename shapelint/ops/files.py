@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shapelint.dims import Dim, anonymous
+from shapelint.domain.dims import Dim, anonymous
+from shapelint.domain.values import NONE, TRUE, Const, Int, Shape, Tensor, Union, Value, shape_of
 from shapelint.events import Kind
 from shapelint.ops.dtypes import named, unknown_dtype
 from shapelint.ops.op import GraphEffect, Op, Result, Unknowable, integer, is_none, sizes
 from shapelint.ops.results import CONSTANT
-from shapelint.values import NONE, TRUE, Const, Int, Shape, Tensor, Union, Value, shape_of
 
 FLOAT = Const("float64")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.values import NONE, Axis, Const, Int, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.convolutions import conv, windows
 from shapelint.ops.layer_axes import (
@@ -23,7 +24,6 @@ from shapelint.ops.layer_axes import (
 from shapelint.ops.layers import embedding, linear, same
 from shapelint.ops.op import Op, Result, Unknowable, integer, is_none, tensor
 from shapelint.ops.runs import ends, joined
-from shapelint.values import NONE, Axis, Const, Int, Shape, Tuple, Value
 
 LAST = Int(as_dim(-1))
 SAME = Const("SAME")

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from shapelint.dims import Dim, anonymous, as_dim
-from shapelint.ops.dtypes import unknown_dtype
-from shapelint.ops.op import Op, Result, Unknowable, flag, is_none
-from shapelint.ops.results import CONSTANT
-from shapelint.values import (
+from shapelint.domain.dims import Dim, anonymous, as_dim
+from shapelint.domain.values import (
     FALSE,
     NONE,
     Const,
@@ -24,6 +21,9 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.op import Op, Result, Unknowable, flag, is_none
+from shapelint.ops.results import CONSTANT
 
 TABLE, COLUMN = "pandas.DataFrame", "pandas.Series"
 NAMES = frozenset({TABLE, COLUMN})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.contractions import matmul
@@ -14,8 +16,6 @@ from shapelint.ops.losses import MEAN, cross_entropy
 from shapelint.ops.op import Op, Result, ShapeError, Unknowable, flag, is_none, size_or_any, sizes, tensor
 from shapelint.ops.pooling import channel_shuffle
 from shapelint.ops.runs import ends, with_rank
-from shapelint.shapes import never_equal
-from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Tuple, Value
 
 NO_MORE = Tuple(())
 

@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim
-from shapelint.ops.dtypes import named, unknown_dtype
-from shapelint.ops.op import Op, Unknowable, flag, is_none, size_or_any
-from shapelint.ops.results import CONSTANT
-from shapelint.values import (
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim
+from shapelint.domain.values import (
     FALSE,
     NONE,
     UNKNOWN,
@@ -25,6 +22,9 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops.dtypes import named, unknown_dtype
+from shapelint.ops.op import Op, Unknowable, flag, is_none, size_or_any
+from shapelint.ops.results import CONSTANT
 
 PICTURE = "PIL.Image.Image"
 HOME = "torchvision.transforms"

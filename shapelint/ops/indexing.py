@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent
-from shapelint.events import Input, Kind, Operation
-from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, tensor
-from shapelint.ops.runs import ends, joined
-from shapelint.ops.slices import slice_size
-from shapelint.record import record
-from shapelint.shapes import line_up, never_equal
-from shapelint.values import (
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim, broadcast_size, data_dependent
+from shapelint.domain.record import record
+from shapelint.domain.shapes import line_up, never_equal
+from shapelint.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -31,6 +27,10 @@ from shapelint.values import (
     Unknown,
     Value,
 )
+from shapelint.events import Input, Kind, Operation
+from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, tensor
+from shapelint.ops.runs import ends, joined
+from shapelint.ops.slices import slice_size
 
 INSERTED = Axis(ONE, maker=Maker.INSERTED)
 BOOLEAN = "bool"

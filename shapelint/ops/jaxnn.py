@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import reduce
 from itertools import islice
 
+from shapelint.domain.shapes import line_up
+from shapelint.domain.values import NONE, Axis, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.creation import of_floats
 from shapelint.ops.elementwise import unary
 from shapelint.ops.op import GraphEffect, Op, ShapeError, Unknowable, integer, is_none, size_or_any, tensor
 from shapelint.ops.runs import joined
-from shapelint.shapes import line_up
-from shapelint.values import NONE, Axis, Shape, Value
 
 
 def one_hot(x: Value, num_classes: Value, dim: Value = NONE) -> Shape:

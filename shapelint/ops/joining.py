@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import check_axis, edited
 from shapelint.ops.dtypes import result_dtype
@@ -24,8 +26,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.reshaping import flatten
 from shapelint.ops.runs import ends, hidden, rounds, unknown_size, with_rank
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Const, Int, Many, Shape, Tensor, Tuple, Unknown, Value
 
 
 def cat(tensors: Value, dim: Value = NONE) -> Shape:

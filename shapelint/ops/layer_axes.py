@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.dims import Dim, anonymous, as_dim
+from shapelint.domain.dims import Dim, anonymous, as_dim
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import Axis, Const, Int, Maker, Shape, Tuple, Value
 from shapelint.ops.op import ShapeError, Unknowable, dimension, size_or_any
-from shapelint.shapes import never_equal
-from shapelint.values import Axis, Const, Int, Maker, Shape, Tuple, Value
 
 ZERO_INT = Int(as_dim(0))
 ONE_INT = Int(as_dim(1))

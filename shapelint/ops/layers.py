@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.shapes import line_up, never_equal
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Layer, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.elementwise import glu
@@ -28,8 +30,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.reshaping import flatten, unflatten
 from shapelint.ops.runs import ends, joined, with_rank
-from shapelint.shapes import line_up, never_equal
-from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Layer, Shape, Value
 
 LAST = Int(as_dim(-1))
 

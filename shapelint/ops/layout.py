@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.dims import ONE, Dim, Origin, Truth, as_dim, compare
+from shapelint.domain.dims import ONE, Dim, Origin, Truth, as_dim, compare
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Int, Maker, Run, Shape, Tensor, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, check_axis, edited
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, integers, is_none, tensor
 from shapelint.ops.runs import ROUNDS, ends, hidden, joined, with_rank
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Int, Maker, Run, Shape, Tensor, Tuple, Value
 
 NEW = Axis(ONE, maker=Maker.INSERTED)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.formats import FORMATS, INTEGERS
+from shapelint.domain.values import UNKNOWN, Float, Int, Layer, Shape, Tensor, Value
 from shapelint.events import Kind
 from shapelint.ops.dtypes import named
 from shapelint.ops.op import Op, Result
-from shapelint.precision import FORMATS, INTEGERS
-from shapelint.values import UNKNOWN, Float, Int, Layer, Shape, Tensor, Value
 
 LIBRARIES: Mapping[str, str] = {"torch": "torch", "numpy": "numpy", "jax.numpy": "jax"}
 NAMES = frozenset(f"{library}.{name}" for library in LIBRARIES for name in ("finfo", "iinfo"))

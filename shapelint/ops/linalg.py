@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shapelint.dims import ONE
+from shapelint.domain.dims import ONE
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import FALSE, NONE, UNKNOWN, Axis, Const, Shape, Tensor, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.broadcasting import broadcast_all
 from shapelint.ops.dtypes import element_dtype, promote, to_complex
@@ -24,8 +26,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.runs import ends, hidden, joined
 from shapelint.ops.slices import least
-from shapelint.shapes import never_equal
-from shapelint.values import FALSE, NONE, UNKNOWN, Axis, Const, Shape, Tensor, Tuple, Value
 
 
 def square_axes(shape: Shape) -> tuple[Shape, Axis]:

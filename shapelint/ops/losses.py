@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.shapes import line_up, never_equal
+from shapelint.domain.values import NONE, Const, Int, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.op import Op, Result, ShapeError, Unknowable, integer, is_none, tensor
 from shapelint.ops.results import check_fits
 from shapelint.ops.runs import ends
-from shapelint.shapes import line_up, never_equal
-from shapelint.values import NONE, Const, Int, Shape, Value
 
 MEAN = Const("mean")
 LAST = Int(as_dim(-1))

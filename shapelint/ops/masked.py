@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from shapelint.domain.values import FALSE, NONE, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.elementwise import binary
 from shapelint.ops.normalisation import along
 from shapelint.ops.op import DtypeRule, GraphEffect, Op
 from shapelint.ops.reductions import LAST, flat_argument, norm, several_axes, spread
-from shapelint.values import FALSE, NONE, Shape, Value
 
 
 def median(x: Value, dim: Value = LAST, keepdim: Value = FALSE) -> Shape:

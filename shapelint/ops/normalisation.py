@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapelint.dims import Dim, as_dim
+from shapelint.domain.dims import Dim, as_dim
+from shapelint.domain.values import NONE, Axis, Int, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import check_axis, edited
 from shapelint.ops.op import Op, Result, Unknowable, integer, integers, is_none, tensor
 from shapelint.ops.reductions import LAST, with_indices
-from shapelint.values import NONE, Axis, Int, Shape, Value
 
 ONCE = Int(as_dim(1))
 

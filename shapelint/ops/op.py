@@ -12,10 +12,9 @@ from dataclasses import field, replace
 from enum import Enum
 from typing import TypeAlias
 
-from shapelint.dims import Dim, Truth, anonymous, as_dim, compare
-from shapelint.events import Kind
-from shapelint.record import record
-from shapelint.values import (
+from shapelint.domain.dims import Dim, Truth, anonymous, as_dim, compare
+from shapelint.domain.record import record
+from shapelint.domain.values import (
     Axis,
     Const,
     Dict,
@@ -33,6 +32,7 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.events import Kind
 
 Result: TypeAlias = "Shape | Part | Named | tuple[Shape | Part | Value, ...] | Value"
 

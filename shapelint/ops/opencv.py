@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from shapelint.dims import anonymous, as_dim
+from shapelint.domain.dims import anonymous, as_dim
+from shapelint.domain.values import Axis, Int, Library, Shape, Tensor, Tuple, Value, shape_of
 from shapelint.events import Kind
 from shapelint.ops.op import Op, Unknowable, size_or_any, tensor
 from shapelint.ops.results import CONSTANT
-from shapelint.values import Axis, Int, Library, Shape, Tensor, Tuple, Value, shape_of
 
 COLOUR = Int(as_dim(1))
 COLOURS = frozenset({"BGR", "RGB", "HSV", "HLS", "LAB", "Lab", "LUV", "Luv", "YUV", "XYZ", "YCrCb", "YCR_CB"})

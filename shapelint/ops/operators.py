@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from shapelint.domain.values import NONE, UNKNOWN, Shape, Tensor, Value
 from shapelint.events import Kind
 from shapelint.ops.elementwise import binary
 from shapelint.ops.op import DtypeRule, GraphEffect, Op, is_none, tensor
-from shapelint.values import NONE, UNKNOWN, Shape, Tensor, Value
 
 NO_GRAPH, ZERO = GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT
 

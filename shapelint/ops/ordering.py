@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shapelint.dims import Dim, as_dim, data_dependent
+from shapelint.domain.dims import Dim, as_dim, data_dependent
+from shapelint.domain.values import FALSE, NONE, Axis, Int, Shape, Tensor, Value, maker_of, shape_of
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
 from shapelint.ops.dtypes import element_dtype, unknown_dtype
@@ -22,7 +23,6 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.reductions import LAST, with_indices
-from shapelint.values import FALSE, NONE, Axis, Int, Shape, Tensor, Value, maker_of, shape_of
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from math import floor
 
-from shapelint.dims import Dim, as_dim
+from shapelint.domain.dims import Dim, as_dim
+from shapelint.domain.values import FALSE, NONE, Axis, Float, Int, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.convolutions import windows
 from shapelint.ops.layer_axes import (
@@ -21,7 +22,6 @@ from shapelint.ops.layer_axes import (
 )
 from shapelint.ops.op import Op, Part, Result, ShapeError, Unknowable, dimension, flag, is_none, sizes, tensor
 from shapelint.ops.runs import ends, joined
-from shapelint.values import FALSE, NONE, Axis, Float, Int, Shape, Tuple, Value
 
 
 def pool(

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from shapelint.dims import Dim, as_dim, data_dependent
+from shapelint.domain.dims import Dim, as_dim, data_dependent
+from shapelint.domain.values import (
+    EITHER,
+    FALSE,
+    NONE,
+    UNKNOWN,
+    Const,
+    Float,
+    Int,
+    Layer,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Value,
+)
 from shapelint.ops.dtypes import parse
 from shapelint.ops.runs import fresh
-from shapelint.values import EITHER, FALSE, NONE, UNKNOWN, Const, Float, Int, Layer, Many, Shape, Tensor, Tuple, Value
 
 Answer: TypeAlias = "Callable[[Tensor], Value]"
 

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shapelint.dims import anonymous
+from shapelint.domain.dims import anonymous
+from shapelint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Axis,
+    Float,
+    Graph,
+    GraphState,
+    Int,
+    Layer,
+    Maker,
+    Many,
+    Shape,
+    Tensor,
+    Tuple,
+    Unknown,
+    Value,
+    shape_of,
+)
 from shapelint.events import Kind
 from shapelint.ops.axes import reduced
 from shapelint.ops.broadcasting import broadcast_all
@@ -24,24 +42,6 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.runs import hidden, joined
-from shapelint.values import (
-    NONE,
-    UNKNOWN,
-    Axis,
-    Float,
-    Graph,
-    GraphState,
-    Int,
-    Layer,
-    Maker,
-    Many,
-    Shape,
-    Tensor,
-    Tuple,
-    Unknown,
-    Value,
-    shape_of,
-)
 
 CONSTANT, NO_GRAPH = GraphEffect.CONSTANT, GraphEffect.NO_GRAPH
 NUMBER = Float(graph=Graph(GraphState.CONST))

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from shapelint.dims import Dim, anonymous, as_dim
+from shapelint.domain.dims import Dim, anonymous, as_dim
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Layer, Many, Shape, Tuple, Value, maker_of
 from shapelint.events import Kind
 from shapelint.ops.layer_axes import ONE_INT, ZERO_INT, expect, expect_rank, made, unknown_axis
 from shapelint.ops.op import Op, Part, Result, Unknowable, flag, prepend, size_or_any, tensor
 from shapelint.ops.runs import ends, hidden, joined, with_rank
-from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Layer, Many, Shape, Tuple, Value, maker_of
 
 PACKED = "torch.nn.utils.rnn.PackedSequence"
 

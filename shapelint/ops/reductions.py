@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shapelint.dims import as_dim
+from shapelint.domain.dims import as_dim
+from shapelint.domain.values import FALSE, NONE, Const, Int, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import axes_argument, reduced
 from shapelint.ops.dtypes import unknown_dtype
@@ -22,7 +23,6 @@ from shapelint.ops.op import (
     tensor,
     unknown_shape,
 )
-from shapelint.values import FALSE, NONE, Const, Int, Shape, Tensor, Tuple, Unknown, Value
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 LAST = Int(as_dim(-1))

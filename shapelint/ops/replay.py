@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapelint.dims import ONE, Dim, anonymous, product
+from shapelint.domain.dims import ONE, Dim, anonymous, product
+from shapelint.domain.values import UNKNOWN, Axis, Int, Layer, Maker, Shape, Tensor, Tuple, Value
 from shapelint.ops.dtypes import unknown_dtype
 from shapelint.ops.environments import DISCRETE
 from shapelint.ops.op import Op, Result, prepend, size_or_any, unknown_shape
 from shapelint.ops.results import CONSTANT
-from shapelint.values import UNKNOWN, Axis, Int, Layer, Maker, Shape, Tensor, Tuple, Value
 
 BUFFER = "stable_baselines3.common.buffers.ReplayBuffer"
 FIELDS = ("observations", "actions", "next_observations", "dones", "rewards")

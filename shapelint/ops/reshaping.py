@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, divide, product
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim, divide, product
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Const, Int, Library, Maker, Many, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.events import Input, Kind
 from shapelint.ops.axes import edited
 from shapelint.ops.dtypes import element_dtype, named, parse
 from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, is_none, size_or_any, tensor
 from shapelint.ops.runs import hidden, joined, unknown_size
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Const, Int, Library, Maker, Many, Shape, Tensor, Tuple, Unknown, Value
 
 FREE = as_dim(-1)  # the size to be solved for
 

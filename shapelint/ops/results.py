@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from shapelint.dims import ONE
-from shapelint.events import Kind
-from shapelint.ops.dtypes import is_inexact, result_dtype
-from shapelint.ops.op import GraphEffect, Named, Part, ShapeError, Spelling
-from shapelint.shapes import line_up, never_equal
-from shapelint.values import (
+from shapelint.domain.dims import ONE
+from shapelint.domain.shapes import line_up, never_equal
+from shapelint.domain.values import (
     NONE,
     TRUE,
     UNTRACKED,
@@ -29,6 +26,9 @@ from shapelint.values import (
     Value,
     tensors_in,
 )
+from shapelint.events import Kind
+from shapelint.ops.dtypes import is_inexact, result_dtype
+from shapelint.ops.op import GraphEffect, Named, Part, ShapeError, Spelling
 
 ATTACHED = frozenset({GraphState.GRAPH, GraphState.LEAF})
 SEVERED = frozenset({GraphState.CUT, GraphState.NUMBER})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.dims import Dim, anonymous, axis
+from shapelint.domain.dims import Dim, anonymous, axis
+from shapelint.domain.values import Axis, Run, Shape
 from shapelint.ops.op import ShapeError
-from shapelint.values import Axis, Run, Shape
 
 ROUNDS = "rounds?"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shapelint.dims import ONE, Dim, as_dim, data_dependent
+from shapelint.domain.dims import ONE, Dim, as_dim, data_dependent
+from shapelint.domain.values import NONE, Axis, Int, Maker, Shape, Tensor, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced, resized
 from shapelint.ops.broadcasting import broadcast_all
@@ -25,7 +26,6 @@ from shapelint.ops.ordering import nonzero_tuple
 from shapelint.ops.reshaping import flatten
 from shapelint.ops.runs import ends, hidden, joined, with_rank
 from shapelint.ops.slices import least, slice_size
-from shapelint.values import NONE, Axis, Int, Maker, Shape, Tensor, Tuple, Value
 
 
 def gather(x: Value, dim: Value, index: Value) -> Shape:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapelint.dims import ONE, Derivation, Dim, anonymous, as_dim, derive, divide
+from shapelint.domain.dims import ONE, Derivation, Dim, anonymous, as_dim, derive, divide
+from shapelint.domain.values import Value
 from shapelint.ops.op import Unknowable, dimension, is_none
-from shapelint.values import Value
 
 
 def slice_size(start: Value, stop: Value, step: Value, size: Dim) -> tuple[Dim, bool]:

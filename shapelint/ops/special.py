@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from shapelint.domain.values import Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.elementwise import Row, binary, rows, unary
 from shapelint.ops.op import GraphEffect, Op, tensor
-from shapelint.values import Shape, Value
 
 NO_GRAPH = GraphEffect.NO_GRAPH
 

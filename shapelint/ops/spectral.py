@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shapelint.dims import Dim, as_dim
+from shapelint.domain.dims import Dim, as_dim
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Maker, Shape, Tensor, Tuple, Value, shape_of
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
 from shapelint.ops.creation import TORCH, of_floats
@@ -26,7 +27,6 @@ from shapelint.ops.op import (
     tensor,
 )
 from shapelint.ops.runs import ends, joined
-from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Maker, Shape, Tensor, Tuple, Value, shape_of
 
 LAST = Int(as_dim(-1))
 LAST_TWO = Tuple((Int(as_dim(-2)), LAST))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from shapelint.dims import Dim, anonymous, as_dim, divide
+from shapelint.domain.dims import Dim, anonymous, as_dim, divide
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Int, Many, Shape, Tensor, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import check_axis, edited
 from shapelint.ops.op import Op, ShapeError, Unknowable, dimension, integer, is_none, size_or_any, tensor
 from shapelint.ops.runs import unknown_size
 from shapelint.ops.slices import slice_size
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Int, Many, Shape, Tensor, Tuple, Value
 
 Pieces = tuple[Shape, ...] | Many
 

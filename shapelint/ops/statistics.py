@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import comb
 
-from shapelint.dims import ONE, Dim, anonymous, as_dim, product
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim, product
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Tuple, Value, shape_of
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced
 from shapelint.ops.broadcasting import broadcast_all
@@ -30,7 +31,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.ordering import bincount, counted
 from shapelint.ops.runs import ends
-from shapelint.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor, Tuple, Value, shape_of
 
 LAST = Int(as_dim(-1))
 TWO = Int(as_dim(2))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from shapelint.domain.values import Maker, Shape, Tensor, Value
 from shapelint.events import Kind
 from shapelint.ops.creation import TORCH, filled, new, of_floats
 from shapelint.ops.op import GraphEffect, Op, sizes, tensor
-from shapelint.values import Maker, Shape, Tensor, Value
 
 
 def strided(x: Value, size: Value) -> Shape:

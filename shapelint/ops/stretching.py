@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.dims import ONE, Dim, as_dim, data_dependent
+from shapelint.domain.dims import ONE, Dim, as_dim, data_dependent
+from shapelint.domain.shapes import never_equal
+from shapelint.domain.values import NONE, Axis, Int, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
 from shapelint.ops.op import (
@@ -21,8 +23,6 @@ from shapelint.ops.op import (
 )
 from shapelint.ops.reshaping import FREE, flatten, spell, target_sizes
 from shapelint.ops.runs import hidden, joined, unknown_size, with_rank
-from shapelint.shapes import never_equal
-from shapelint.values import NONE, Axis, Int, Shape, Tuple, Value
 
 
 def expand(x: Value, shape: Value) -> Shape:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from shapelint.domain.values import Shape, Tensor, Value
 from shapelint.events import Kind
 from shapelint.ops.dtypes import unknown_dtype
 from shapelint.ops.op import Op, Unknowable
-from shapelint.values import Shape, Tensor, Value
 
 
 def number(x: Value) -> Shape:

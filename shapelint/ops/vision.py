@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from shapelint.dims import ONE, anonymous, as_dim, data_dependent
-from shapelint.ops import images
-from shapelint.ops.dtypes import unknown_dtype
-from shapelint.ops.op import Op, Result, Unknowable, is_none
-from shapelint.ops.results import CONSTANT
-from shapelint.values import (
+from shapelint.domain.dims import ONE, anonymous, as_dim, data_dependent
+from shapelint.domain.values import (
     FALSE,
     NONE,
     TRUE,
@@ -23,6 +19,10 @@ from shapelint.values import (
     Value,
     shape_of,
 )
+from shapelint.ops import images
+from shapelint.ops.dtypes import unknown_dtype
+from shapelint.ops.op import Op, Result, Unknowable, is_none
+from shapelint.ops.results import CONSTANT
 
 HOME = "torchvision.datasets"
 Sizes = tuple[int | None, int | None, int | None]

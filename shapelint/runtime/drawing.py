@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import AbstractArray
 
-from shapelint.annotations import Anonymous, Fixed, Formula, Named, Pattern, parse
+from shapelint.annotations.patterns import Anonymous, Fixed, Formula, Named, Pattern, parse
 from shapelint.runtime.checking import spelled
 
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)

@@ -1,0 +1,1 @@
+"""What axes mean: which line up, which is the batch, which holds classes."""

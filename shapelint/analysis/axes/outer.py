@@ -1,0 +1,258 @@
+"""Outer operations: two operands that stretch each other, read off shapes or off the axes that were inserted,
+and the reductions that make something smaller of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass
+from itertools import dropwhile
+
+from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
+from shapelint.domain.dims import ONE, Dim
+from shapelint.domain.shapes import broadcast, line_up
+from shapelint.domain.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple, Value
+from shapelint.events import Event, Kind, Operation
+from shapelint.provenance import sources
+
+STRETCHING = frozenset({"expand", "expand_as", "repeat", "tile"})
+SHAPE_KEEPING = frozenset({Kind.CAST, Kind.AUTOGRAD})
+OF_TWO = frozenset({"cosine_similarity", "pairwise_distance"})
+REDUCTIONS = frozenset({"sum", "mean", "norm"}) | OF_TWO
+STEPS = frozenset({"pow", "square", "abs", "neg", "mul", "div"})
+OF_VECTORS = OF_TWO | {"norm"}
+LOSSES = frozenset({"mse_loss", "l1_loss"})  # with reduction="none": of each pair of features
+SQUARES = OF_VECTORS | {"pow", "square", "mul", "mse_loss"}
+FIRST = LOSSES | {"sub"}
+MOST_STEPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Ones:
+    """The axes of size 1 of an operand, by index from the left (0, 1 ...) and from the right (-1, -2 ...).
+
+    `rank` is None where it is not known; then an axis stands in one of the two sets only.
+    """
+
+    left: frozenset[int]
+    right: frozenset[int]
+    rank: int | None = None
+
+    def padded(self, rank: int) -> frozenset[int]:
+        """From the right, with the axes that an operand of `rank` axes has and this one has not."""
+        own = rank if self.rank is None else self.rank
+        return self.right | frozenset(range(-rank, -own))
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Which axes of the result each operand is repeated along, all counted from one side.
+
+    `certain` is the number of axes that the result has at least.
+    """
+
+    stretches_left: frozenset[int]
+    stretches_right: frozenset[int]
+    shared: frozenset[int]
+    certain: int
+
+    def keeps(self, axis: int) -> bool | None:
+        """Whether both operands have this axis of the result; None where that is not known."""
+        ones = self.stretches_left | self.stretches_right | self.shared
+        from_left = min(ones) >= 0
+        if from_left == (axis >= 0):
+            return axis not in ones
+        return True if from_left and self.certain > max(ones) + 1 else None
+
+
+def outer(a: Tensor, b: Tensor) -> Outer | None:
+    """How two operands of an elementwise operation stretch each other; None where they do not, or may not."""
+    x, y = _ones(a), _ones(b)
+    if x.rank is not None and y.rank is not None:
+        rank = max(x.rank, y.rank)
+        return _outer(x.padded(rank), y.padded(rank), rank)
+    certain = max(a.shape.least_rank, b.shape.least_rank)
+    return _outer(x.left, y.left, certain) or _outer(x.right, y.right, certain)
+
+
+def _outer(left: frozenset[int], right: frozenset[int], certain: int) -> Outer | None:
+    first, second = left - right, right - left
+    return Outer(first, second, left & right, certain) if first and second else None
+
+
+def unstretched(value: Tensor) -> Tensor:
+    """The value before `expand`, `repeat` and their like, if that had as many axes."""
+    event = made_by(value)
+    if isinstance(event, Operation) and (event.name in STRETCHING or event.kind in SHAPE_KEEPING):
+        source = event.arguments.get("x")
+        if isinstance(source, Tensor) and source.shape.rank in {value.shape.rank, None}:
+            return unstretched(source)
+    return value
+
+
+def _ones(operand: Tensor) -> Ones:
+    source = unstretched(operand)
+    shape = source.shape
+    left = frozenset(i for i, axis in enumerate(shape.head) if axis.size == ONE) | _inserted(source)
+    right = frozenset(i - len(shape.tail) for i, axis in enumerate(shape.tail) if axis.size == ONE)
+    if shape.rank is None:
+        return Ones(frozenset(i for i in left if i >= 0), right | frozenset(i for i in left if i < 0))
+    return Ones(
+        frozenset(i % shape.rank for i in left), frozenset(i % shape.rank - shape.rank for i in left), shape.rank
+    )
+
+
+def _inserted(value: Tensor) -> frozenset[int]:
+    """The axis that `x.unsqueeze(1)` makes, also where the axes of x are not known."""
+    event = made_by(value)
+    is_one = isinstance(event, Operation) and event.name == "unsqueeze" and value.shape.rank is None
+    return frozenset(axes_of(event) or ()) if is_one and isinstance(event, Operation) else frozenset()
+
+
+def insertion(value: Tensor) -> Operation | None:
+    """What put axes into an operand: `x[:, None]`, also where `expand` followed."""
+    event = made_by(unstretched(value))
+    match event:
+        case Operation(name="unsqueeze"):
+            return event
+        case Operation(name="getitem", arguments={"index": Tuple(items=items)}) if NONE in items:
+            return event
+        case Operation(name="getitem", arguments={"index": Const(value=None)}):
+            return event
+    return None
+
+
+def used_elsewhere(events: Iterable[Event], makers: Collection[Event], but_by: Collection[Event]) -> set[int]:
+    """By id: those of `makers` whose result is an operand of anything that is not in `but_by`."""
+    wanted, allowed = {id(event) for event in makers}, {id(event) for event in but_by}
+    return {
+        id(source) for event in events if id(event) not in allowed for source in sources(event) if id(source) in wanted
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A reduction, and before it, backwards, the steps up to the operation whose two operands stretch each other."""
+
+    reduction: Operation
+    steps: tuple[Operation, ...]
+    axis: int
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Those that are repeated or reduced, as far as they are known."""
+        shapes = [unstretched(operand).shape for operand in self.operands]
+        if any(shape.run is not None for shape in shapes):
+            return tuple(axis for shape in shapes for axis in shape.axes if axis.size != ONE)
+        pairs = line_up(*shapes).pairs
+        stretched = [pair.axis for pair in pairs if pair.stretches_left or pair.stretches_right]
+        return (*stretched, self.shape.head[self.axis])
+
+    @property
+    def counts(self) -> list[Dim]:
+        """How many elements the operands have, as far as it is known."""
+        return [numel for operand in self.operands if (numel := operand.shape.numel()) is not None]
+
+    @property
+    def base(self) -> Operation:
+        return self.steps[-1] if self.steps else self.reduction
+
+    @property
+    def library(self) -> str:
+        return self.reduction.callee.partition(".")[0]
+
+    @property
+    def operands(self) -> tuple[Tensor, ...]:
+        return _pair(self.base)
+
+    @property
+    def shape(self) -> Shape:
+        """The table of all pairs; it is built inside where the reduction itself takes two operands."""
+        return broadcast(*(operand.shape for operand in self.operands))
+
+
+def chain_of(reduction: Operation) -> Chain | None:
+    """The chain that ends in a reduction over an axis that both stretched operands have."""
+    axes = (-1,) if reduction.name == "pairwise_distance" else axes_of(reduction)
+    if axes is None or len(axes) != 1 or reduction.problem is not None:
+        return None
+    if reduction.name in OF_TWO:
+        return Chain(reduction, (), axes[0]) if _is_outer(reduction, axes[0], {reduction.name}) else None
+    steps: list[Operation] = []
+    current = reduction.arguments.get("x")
+    while isinstance(current, Tensor) and len(steps) < MOST_STEPS:
+        step = made_by(current)
+        if not isinstance(step, Operation) or not (step.name in FIRST | STEPS or step.kind is Kind.CAST):
+            return None
+        steps.append(step)
+        if _is_outer(step, axes[0], {reduction.name, *(s.name for s in steps)}):
+            return Chain(reduction, tuple(steps), axes[0])
+        current = _table_of(step) if step.name not in FIRST else None
+    return None
+
+
+def _pair(event: Operation) -> tuple[Tensor, ...]:
+    second = event.arguments.get("target" if event.name in LOSSES else "y")
+    return tuple(v for v in (event.arguments.get("x"), second) if isinstance(v, Tensor))
+
+
+def _table_of(step: Operation) -> Tensor | None:
+    """What an elementwise step takes: beside it may stand itself, a number, or one factor for each feature."""
+    found = {id(made_by(v)): v for v in _pair(step) if not _is_weight(v)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _is_weight(value: Tensor) -> bool:
+    return value.shape.rank is not None and all(axis.size == ONE for axis in value.shape.head[:-1])
+
+
+def _is_last(axis: int, pair: Sequence[Tensor]) -> bool:
+    ranks = [value.shape.rank for value in pair]
+    return axis == -1 or (None not in ranks and axis == max(filter(None, ranks)) - 1)
+
+
+def _looks_flat(operand: Tensor) -> bool:
+    """`x[:, None]` and `y[None, :]` name one axis beside the new one; `y[None]` and unsqueeze leave it open."""
+    match insertion(operand):
+        case Operation(arguments={"index": Tuple(items=items)}):
+            return sum(isinstance(item, Slice) for item in items) == 1
+    return False
+
+
+def _is_outer(base: Operation, axis: int, names: Set[str]) -> bool:
+    """Whether the operands stretch each other, both have `axis`, and a distance or product comes of it.
+
+    Differences that are summed as they are come to two sums. Products are a matrix product only where rows
+    meet rows: weighted sums over another axis are left alone.
+    """
+    pair = _pair(base)
+    if base.name not in {"mul", *FIRST, *OF_TWO} or len(pair) != 2 or base.in_place:
+        return False
+    is_square = not SQUARES.isdisjoint(names)
+    if not is_square and names.isdisjoint({"abs", "l1_loss"}):
+        return False
+    stretched = outer(*pair)
+    if base.name == "mul" and not _is_last(axis, pair):
+        return False
+    keeps = stretched.keeps(axis) if stretched is not None else False
+    if keeps is None:  # x.unsqueeze(1) - y.unsqueeze(0): of numbers, or of vectors?
+        return not OF_VECTORS.isdisjoint(names) or (is_square and not all(map(_looks_flat, pair)))
+    return keeps
+
+
+def is_shared(events: Iterable[Event], event: Operation, operand: Value) -> bool:
+    """Whether something beside `event` takes an operand, or what it is made of element by element."""
+    steps = [step for value in elementwise_sources(operand) if (step := made_by(value)) is not None]
+    return bool(used_elsewhere(events, steps, [*steps, event]))
+
+
+def taken_over(events: Iterable[Event], event: Operation) -> Operation | None:
+    """The reduction that makes a number, or fewer axes, of what an operation gives: where a wrong table disappears."""
+    carriers = {id(event)}
+    for later in dropwhile(lambda other: other is not event, events):
+        if not isinstance(later, Operation) or not any(id(source) in carriers for source in sources(later)):
+            continue
+        if later.kind is Kind.REDUCTION:
+            return later
+        if later.kind in PLACE_KEEPING:
+            carriers.add(id(later))
+    return None

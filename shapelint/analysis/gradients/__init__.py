@@ -1,0 +1,1 @@
+"""Where gradients flow, where they are cut, and which graphs are kept."""

@@ -1,0 +1,91 @@
+"""What single operations do to the graph: take values out of it, copy them, or give them no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from shapelint.analysis.evidence import within_call
+from shapelint.analysis.index import once_per_file, operations
+from shapelint.domain.values import NONE, Many, Method, Tensor, Tuple, Value, maker_of
+from shapelint.events import Call, Event, Kind, Operation
+from shapelint.ops import lookup
+from shapelint.ops.dtypes import parse
+from shapelint.ops.op import GraphEffect
+from shapelint.provenance import parts
+
+CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
+SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
+WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
+# Attributes of a tensor that no gradient flows through.
+BESIDE = frozenset({"grad", "dtype", "device", "shape", "ndim", "layout", "requires_grad", "is_cuda", "is_leaf"})
+NUMBERS = frozenset({"builtins.float", "builtins.int"})
+REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
+# Where gradients are zero or missing, beside those ops that say so themselves.
+FLAT = frozenset({
+    "argmax", "argmin", "argsort", "sign", "round", "floor", "ceil", "trunc", "one_hot", "bincount", "histc", "long",
+    "eq", "ne", "lt", "le", "gt", "ge", "nonzero", "multinomial", "bernoulli", "sample", "floor_divide",
+})  # fmt: skip
+EFFECTS_WITHOUT = frozenset({GraphEffect.NO_GRAPH, GraphEffect.ZERO_GRADIENT})
+COUNTING = frozenset({"int", "uint", "bool"})  # categories of dtypes without gradients
+
+
+def cuts(event: Operation) -> bool:
+    return event.name in CUTS or event.callee in NUMBERS
+
+
+def is_flat(event: Operation) -> bool:
+    """Steps and counts: no gradient, or zeros."""
+    if event.name in FLAT or effect_of(event) in EFFECTS_WITHOUT:
+        return True
+    dtype = parse(event.result.dtype) if isinstance(event.result, Tensor) else None
+    return dtype is not None and dtype.category in COUNTING
+
+
+def is_array_of_numpy(event: Operation) -> bool:
+    """NumPy knows no gradients: nothing is lost in it that was not lost before."""
+    library = event.result.library if isinstance(event.result, Tensor) else None
+    return event.callee.startswith("numpy.") or (library == "numpy" and not cuts(event))
+
+
+@lru_cache(maxsize=4096)
+def effect(callee: str) -> GraphEffect:
+    spelling = lookup(callee)
+    return GraphEffect.DIFFERENTIABLE if spelling is None else spelling.op.graph
+
+
+def effect_of(event: Operation) -> GraphEffect:
+    """What an op does to the graph; a method of an object is known by its name alone."""
+    return effect(event.callee) if event.layer is None else GraphEffect.DIFFERENTIABLE
+
+
+def rebuilds(event: Operation) -> bool:
+    """torch.tensor(t), Variable(t); torch.as_tensor only of several tensors; arrays of jax keep their history."""
+    if event.callee.startswith("jax."):
+        return False
+    if event.name == "as_tensor":
+        return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
+    return event.name in REBUILDS
+
+
+def is_zeros(value: Value) -> bool:
+    """Whether a value was made as zeros: `Variable(grad.new(shape).zero_())`, `torch.zeros_like(p)`."""
+    match maker_of(value):
+        case Call(callee=Method(name=name)):
+            return name == "zero_"
+        case Operation(name="zeros" | "zeros_like" | "new_zeros"):
+            return True
+        case Operation(callee=callee, kind=kind, values=(first, *_)):
+            return callee.endswith(".zero_") or (kind in {Kind.CAST, Kind.AUTOGRAD} and is_zeros(first))
+    return False
+
+
+@once_per_file
+def _differentiated(events: Sequence[Event]) -> Iterator[frozenset[int]]:
+    given = parts(event.arguments.get("inputs", NONE) for event in operations(events, {"grad"}))
+    yield frozenset(id(maker_of(within_call(value))) for value in given)
+
+
+def is_differentiated(events: Sequence[Event], event: Operation) -> bool:
+    """Whether a copy is made so that autograd.grad gives its gradient: penalties on gradients, Langevin's steps."""
+    return id(event) in _differentiated(events)[0]

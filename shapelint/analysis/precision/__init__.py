@@ -1,0 +1,1 @@
+"""What few bits do to numbers: constants, sums, updates, bytes."""

@@ -1,0 +1,1 @@
+"""What optimizers, grad scalers and schedulers do along each path, and what they miss."""

@@ -1,0 +1,1 @@
+"""What authors state of shapes: jaxtyping, type hints, docstrings, comments."""

@@ -1,0 +1,1 @@
+"""What was inferred, for people: `shapelint shapes`."""
