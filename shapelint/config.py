@@ -162,7 +162,7 @@ def _table(path: Path) -> Mapping[str, Any] | None:
         with path.open("rb") as file:
             tool = tomllib.load(file).get("tool", {})
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+        raise ConfigError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     table = tool.get("shapelint") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.shapelint] must be a table")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import io
 import re
 import subprocess
 import sys
 import tokenize
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -71,19 +73,32 @@ def parse(text: str) -> libcst.Module:
         raise Unreadable("source contains null bytes", Location(text.count("\n", 0, text.index("\0")) + 1, 1))
     try:
         if _might_kill_the_parser(text) and not _survives_parsing(text):
-            raise Unreadable("too deeply nested to be parsed")
+            raise Unreadable("too deeply nested or too long to be parsed")
         with paused_gc(), _trusted():
             return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
-        reason = error.message.removeprefix("parser error: ").partition(" at ")[0]
-        message = "cannot be parsed" if reason == "error" else f"cannot be parsed: {reason}"
-        raise Unreadable(message, Location(error.editor_line, error.editor_column)) from None
+        raise _refusal(text, error) from None
     except RecursionError:
         raise Unreadable("too deeply nested to be parsed") from None
     except (Unreadable, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of the native parser is no Exception
         raise Unreadable(f"cannot be parsed: {type(error).__name__}: {error}") from None
+
+
+def _refusal(text: str, error: libcst.ParserSyntaxError) -> Unreadable:
+    """Why a text has no syntax tree: Python's own parser says it better, where it refuses the text as well."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes and the like
+            compile(text, "<text>", "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    except SyntaxError as better:
+        return Unreadable(f"cannot be parsed: {better.msg}", Location(better.lineno or 1, max(better.offset or 1, 1)))
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    reason = error.message.removeprefix("parser error: ").partition(" at ")[0]
+    message = "cannot be parsed" if reason == "error" else f"cannot be parsed: {reason}"
+    return Unreadable(message, Location(error.editor_line, error.editor_column))
 
 
 @contextmanager

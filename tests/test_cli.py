@@ -88,6 +88,34 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_linted(capsys: pytest.Capt
     assert lines[0].startswith("broken.py:2:")
 
 
+def test_a_syntax_error_is_told_as_python_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.py", "import torch\ndef f(:\n    pass\n")
+    assert main(["a.py"]) == 2
+    assert capsys.readouterr().err == "a.py:2:7: error: cannot be parsed: invalid syntax\n"
+
+
+def test_a_notebook_is_no_source(capsys: pytest.CaptureFixture[str]) -> None:
+    write("a.ipynb", "{}")
+    assert main(["a.ipynb"]) == 2
+    assert capsys.readouterr().err.startswith("a.ipynb: error: a notebook")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and links")
+def test_links_to_nowhere_and_pipes_are_passed_by() -> None:
+    write("d/a.py", CLEAN)
+    Path("d/.#a.py").symlink_to("user@host.1234")
+    os.mkfifo("d/pipe.py")
+    assert main(["d"]) == 0
+
+
+@pytest.mark.parametrize("command", ["rules", "explain", "shapes", "budget", "probe"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: shapelint {command}")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -100,7 +128,10 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_linted(capsys: pytest.Capt
         (["--config", "nowhere.toml"], "nowhere.toml"),
         (["explain", "SHP999"], "SHP999"),
         (["explain"], "explain"),
-        (["rules", "--frobnicate"], "./rules"),
+        (["rules", "there"], "./rules"),
+        (["rules", "--frobnicate"], "--frobnicate"),
+        (["--no-cache", "shapes", "a.py"], "a command stands first: shapelint shapes"),
+        (["probe", "no_such_module_anywhere"], "no module"),
     ],
 )
 def test_a_wish_that_cannot_be_met(arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ ORDER = (
     {"report", "budget"},
     {"inspection"},
     {"runtime"},
+    {"cli"},
     {"__main__", "flake8", "testing", "__init__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shapelint.runtime.probing import Limits, main, modules_of, probe
+from shapelint.__main__ import main
+from shapelint.runtime.probing import Limits, modules_of, probe
 from shapelint.runtime.results import Result
 
 PACKAGES = Path(__file__).parent / "packages"
@@ -76,9 +77,9 @@ def test_what_crashes_hangs_or_cannot_be_called_is_a_result() -> None:
 
 
 def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["annotated.axes:fixed_zscore"]) == 0
+    assert main(["probe", "annotated.axes:fixed_zscore"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed"
-    assert main(["no_such_module_anywhere"]) == 2
+    assert main(["probe", "no_such_module_anywhere"]) == 2
     assert "no module 'no_such_module_anywhere'" in capsys.readouterr().err
 
 

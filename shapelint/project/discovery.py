@@ -53,8 +53,13 @@ def _search(directory: str, ignored: Ignored, config: Config) -> Iterator[str]:
             skipped = entry.name in SKIPPED or os.path.exists(os.path.join(path, "pyvenv.cfg"))
             if not skipped and not _is_ignored(path + "/", ignored) and not config.excludes(path + "/"):
                 yield from _search(path, ignored, config)
-        elif entry.name.endswith(".py") and not _is_ignored(path, ignored) and not config.excludes(path):
-            yield path
+        elif entry.name.endswith(".py") and _is_file(entry) and not _is_ignored(path, ignored):
+            yield from () if config.excludes(path) else (path,)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Not so a link to nowhere, which is an editor's lock, nor a pipe, which would keep us waiting."""
+    return entry.is_file(follow_symlinks=False) or os.path.isfile(entry.path)
 
 
 def _enclosing(directory: str) -> Ignored:

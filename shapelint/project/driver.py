@@ -117,6 +117,8 @@ def lint_text_of(text: str, filename: str, config: Config, roots: Sequence[str] 
 
 def _known(filename: str, project: Project, cache: Cache | None) -> Outcome | int:
     """The outcome of a file that need not be parsed; otherwise its length."""
+    if filename.endswith(".ipynb"):
+        return Outcome(failures=(Failure(filename, "a notebook: `jupyter nbconvert --to script` makes a file of it"),))
     try:
         text = project.text(filename)
     except (OSError, source.Unreadable) as error:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -154,33 +154,3 @@ def _ending(code: int, errors: IO[str]) -> str:
         how = f"killed by signal {-code}"
     last = [line.rstrip() for line in errors if line.strip()][-1:]
     return "\n".join([how, *last])
-
-
-SUMMARY: Sequence[str] = ("axis bug", "broadcast", "contradiction", "crashed", "not probed", "passed")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """`shapelint probe`: 1 where something was caught, 2 where nothing could be probed, else 0."""
-    import argparse
-
-    parser = argparse.ArgumentParser("shapelint probe", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("targets", nargs="+", metavar="MODULE[:FUNCTION]", help="package.module, or a package")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for one function (30)")
-    parser.add_argument("--memory", type=int, default=4096, metavar="MB", help="beside the interpreter's own (4096)")
-    parser.add_argument("--draws", type=int, default=3, help="draws of distinct primes (3)")
-    options = parser.parse_args(arguments)
-    limits = Limits(options.seconds, memory=options.memory, draws=options.draws)
-    counts = dict.fromkeys(SUMMARY, 0)
-    sys.path.insert(0, os.getcwd())
-    for target in options.targets:
-        try:
-            for result in probe(target, limits):
-                print(result.text, flush=True)
-                counts[result.verdict] += 1
-        except ImportError as error:
-            print(f"shapelint: {error}", file=sys.stderr)
-            return 2
-    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count) or "nothing to probe")
-    if any(counts[verdict] for verdict in SUMMARY[:4]):
-        return 1
-    return 0 if counts["passed"] else 2

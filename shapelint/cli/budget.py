@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from shapelint.budget.evaluation import Given, Unclear, tensor
+from shapelint.cli.options import CLEAN, Failed, positive
 from shapelint.domain.memory import width_of
 from shapelint.domain.values import Tensor
 from shapelint.source import Unreadable
@@ -23,32 +24,39 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("module", metavar="FILE[:CLASS]", help="the file, and the class if it is not the last one in it")
     top.add_argument(
-        "--size", action="append", default=[], nargs="+", type=_size, metavar="NAME=N", help="sizes for the constructor"
+        "--size",
+        action="append",
+        default=[],
+        nargs="+",
+        type=_size,
+        metavar="NAME=N",
+        help="arguments of the constructor",
     )
-    top.add_argument("--batch", type=_positive, default=1, metavar="N", help="batch size (1)")
-    top.add_argument("--seq", type=_positive, metavar="N", help="length of sequences, where the input has them")
+    top.add_argument("--batch", type=positive, default=1, metavar="N", help="batch size (default: 1)")
+    top.add_argument("--seq", type=positive, metavar="N", help="length of sequences, where the input has them")
     top.add_argument(
-        "--input", action="append", default=[], type=_input, metavar="NAME=N,N,...[:DTYPE]", help="an input of forward"
+        "--input",
+        action="append",
+        default=[],
+        type=_input,
+        metavar="NAME=N,N,...[:DTYPE]",
+        help="an input of forward, of float32 unless a dtype follows",
     )
     top.add_argument(
-        "--balance", type=float, default=BALANCE, metavar="X", help=f"the machine's FLOP/byte ({BALANCE:g})"
+        "--balance", type=float, default=BALANCE, metavar="X", help=f"the machine's FLOP/byte (default: {BALANCE:g})"
     )
-    top.add_argument("--largest", type=_positive, default=10, metavar="N", help="how many of the largest tensors (10)")
-    top.add_argument("--output-format", choices=("text", "json", "html"), default="text")
+    top.add_argument(
+        "--largest", type=positive, default=10, metavar="N", help="how many of the largest tensors (default: 10)"
+    )
+    top.add_argument("--output-format", choices=("text", "json", "html"), default="text", help="default: text")
     return top
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
-    return int(text)
 
 
 def _size(text: str) -> tuple[str, int]:
     name, _, number = text.partition("=")
     if not name.isidentifier():
         raise argparse.ArgumentTypeError(f"must be NAME=N, not {text!r}")
-    return name, _positive(number)
+    return name, positive(number)
 
 
 def _input(text: str) -> tuple[str, Tensor]:
@@ -57,11 +65,11 @@ def _input(text: str) -> tuple[str, Tensor]:
     dtype = dtype or "float32"
     if not name.isidentifier() or width_of(dtype) is None:
         raise argparse.ArgumentTypeError(f"must be NAME=N,N,...[:DTYPE], not {text!r}")
-    return name, tensor([_positive(size) for size in sizes.split(",") if size], dtype)
+    return name, tensor([positive(size) for size in sizes.split(",") if size], dtype)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the command; 0, or 2 with the reason on stderr."""
+def show_budget(arguments: Sequence[str]) -> int:
+    """Print the budget of a module; the exit status. Raises Failed."""
     from shapelint.budget import rendering
     from shapelint.budget.summary import draw_up
 
@@ -74,12 +82,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         budget = draw_up(filename or options.module, class_name or None, given, options.balance, options.largest)
     except Unclear as error:
-        print(f"shapelint: {options.module}: {error}", file=sys.stderr)
-        return 2
+        raise Failed(f"{options.module}: {error}") from None
     except (OSError, Unreadable) as error:
         reason = getattr(error, "message", None) or getattr(error, "strerror", None) or str(error)
-        print(f"shapelint: {options.module}: {reason}", file=sys.stderr)
-        return 2
+        raise Failed(f"{options.module}: {reason}") from None
     match options.output_format:
         case "json":
             text = rendering.as_json(budget)
@@ -88,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
         case _:
             text = rendering.as_text(budget, _width(), sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     sys.stdout.write(text)
-    return 0
+    return CLEAN
 
 
 def _width() -> int:
