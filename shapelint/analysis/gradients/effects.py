@@ -12,7 +12,7 @@ from shapelint.events import Call, Event, Kind, Operation
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
-from shapelint.provenance import parts
+from shapelint.provenance import parts, sources
 
 CUTS = frozenset({"detach", "data", "item", "tolist", "numpy", "stop_gradient"})
 SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
@@ -66,6 +66,19 @@ def rebuilds(event: Operation) -> bool:
     if event.name == "as_tensor":
         return any(isinstance(value, Tuple | Many) for value in event.values) and event.callee.startswith("torch.")
     return event.name in REBUILDS
+
+
+def attached(event: Event, most: int) -> Iterator[Event]:
+    """The events before one that a gradient may flow to, nearest first: not what comes before detach() or numpy()."""
+    seen, queue = {id(event)}, [event]
+    for current in queue:
+        if isinstance(current, Operation) and current.name != "backward" and (cuts(current) or is_flat(current)):
+            continue
+        for source in sources(current):
+            if id(source) not in seen and len(seen) <= most:
+                seen.add(id(source))
+                queue.append(source)
+                yield source
 
 
 def is_zeros(value: Value) -> bool:

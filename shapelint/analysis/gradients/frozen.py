@@ -28,7 +28,8 @@ from shapelint.provenance import ancestors
 GIVING = frozenset({"parameters", "named_parameters"})
 GATHERING = frozenset({"itertools.chain", "builtins.list.extend"})
 OF_PARAMETERS = frozenset({"parameters", "named_parameters", "children", "modules", "named_children", "buffers"})
-WRITING = frozenset({"requires_grad_", "data", "copy_", "lerp", "mul", "add"})  # what freezes or averages parameters
+AVERAGING = frozenset({"copy", "lerp", "mul", "add"})
+WRITING = AVERAGING | {"requires_grad_", "data", "copy_"}  # what freezes or averages parameters
 
 
 @once_per_file
@@ -133,13 +134,23 @@ def _idle(events: Sequence[Event]) -> Iterator[Value]:
                 yield receiver
             case Method(receiver=Layer() | Tuple() | Many() | Instance() as receiver, name="eval"):
                 yield receiver
+            case Method(receiver=Unknown() as written, name=name) if name.endswith("_") and name[:-1] in AVERAGING:
+                yield from _of_item(maker_of(written))
     for event in operations(events, WRITING):
         if event.name != "requires_grad_" or event.arguments.get("requires_grad") == FALSE:
-            maker = maker_of(event.values[0]) if event.values else None
-            if isinstance(maker, Input) and maker.kind in {"iteration", "item"}:
-                yield from modules_behind(maker)
+            items = [*_of_item(maker_of(event.values[0]))] if event.values else []
+            if items:
+                yield from items
             elif event.name == "requires_grad_":
                 yield event.values[0]  # a module of which nothing else is known
+
+
+def _of_item(maker: Event | None) -> Iterator[Value]:
+    """The modules whose parameters are gone through, where one of those, or its data, was made by an event."""
+    if isinstance(maker, Input) and maker.kind == "attribute" and maker.name == "data":
+        maker = maker_of(maker.source) if maker.source is not None else None
+    if isinstance(maker, Input) and maker.kind in {"iteration", "item"}:
+        yield from modules_behind(maker)
 
 
 def handled(events: Sequence[Event]) -> frozenset[object]:

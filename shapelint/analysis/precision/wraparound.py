@@ -103,7 +103,7 @@ def _multiplied(events: Sequence[Event], left: Value | None, right: Value | None
 def _counted(events: Sequence[Event], event: Operation, left: Value | None, right: Value | None) -> str | None:
     """A counter of bytes: `votes += mask` in a loop, `histogram[value] += 1`."""
     element = made_by(left) if left is not None else None
-    if left is None or isinstance(left, Int) or is_painted(right) or is_own_kind(right):
+    if left is None or isinstance(left, Int) or is_painted(right) or is_own_kind(events, right):
         return None
     if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
         grows = constant(right) == 1 and is_zeros(element.operands[0])
@@ -118,12 +118,17 @@ def is_painted(value: Value | None) -> bool:
     return isinstance(maker, Operation) and maker.name == "mul" and any(map(zero_or_one, maker.operands))
 
 
-def is_own_kind(value: Value | None) -> bool:
+def is_own_kind(events: Sequence[Event], value: Value | None) -> bool:
     """`kinds == kind` for kind in ...: each element is of one kind, and so it is counted once."""
     maker = made_by(value) if value is not None else None
     if not isinstance(maker, Operation) or maker.name != "eq" or len(maker.values) != 2:
         return False
+    if any(isinstance(operand, Int) for operand in maker.values):  # the kinds are known: `for kind in (3, 5)`
+        same = (event for event in operations(events, {"eq"}) if event.site.node is maker.site.node)
+        return len({constant(operand) for event in same for operand in event.values if isinstance(operand, Int)}) > 1
     arrays = [operand for operand in maker.values if isinstance(operand, Tensor | Unknown)]
+    if any(isinstance(operand, Unknown) and made_by(operand) is None for operand in arrays):
+        return True  # one of many kinds, perhaps
     items = [isinstance(event, Input) and event.kind == "iteration" for event in map(made_by, arrays)]
     return len(arrays) == 2 and items.count(True) == 1
 

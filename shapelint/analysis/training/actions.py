@@ -34,7 +34,7 @@ from shapelint.domain.values import (
     options,
 )
 from shapelint.events import Call, Comprehension, Entered, Event, Grown, Input, Item, Joined, Operation, Region, Written
-from shapelint.provenance import ancestors
+from shapelint.provenance import ancestors, parts
 
 MARKS = frozenset({"zero_grad", "unscale_", "step"})  # a file without them trains nothing
 TELLING = MARKS | {"scale", "update", "get_last_lr", "get_lr"}  # calls that say what their receiver is
@@ -150,13 +150,21 @@ class Roles:
         return False
 
     def scaler_of(self, value: Value) -> Value | None:
-        """The scaler that a value was multiplied by the scale of, at least on one path."""
+        """The scaler that a value was multiplied by the scale of, at least on one path.
+
+        What a project's own kind of scaler computes is followed to the call that works on it, whatever its method.
+        """
         maker = maker_of(value)
         for event in (maker, *ancestors(maker, 400)) if maker is not None else ():
             match event:
                 case Call(callee=Method(name="scale" | "get_scale", receiver=receiver)) if self.is_scaler(receiver):
                     return receiver
+                case Call() if own := next(filter(self._is_own_scaler, parts(event.values)), None):
+                    return own
         return None
+
+    def _is_own_scaler(self, value: Value) -> bool:
+        return isinstance(value, Instance) and key(value) in self.scalers
 
     def backward(self, event: Event, loss: Value, *given: Value) -> Act:
         """A backward, "maybe" a scaled one where only some of the paths to it scaled the loss.

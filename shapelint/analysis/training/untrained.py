@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.analysis.gradients.dataflow import flow_of
+from shapelint.analysis.gradients.effects import attached
 from shapelint.analysis.gradients.frozen import GIVING, handled, is_among, modules_of, optimized, parts_of, source_of
 from shapelint.analysis.index import events_of, once_per_file, operations
 from shapelint.analysis.registration import Step, is_module, is_parameter, learners, made_in_forward, steps
@@ -350,13 +351,13 @@ def left_out(events: Sequence[Event]) -> Iterator[Lost]:
 def _after(
     loss: Operation, parts: frozenset[Event], known: frozenset[object], order: Mapping[int, int], until: int
 ) -> Iterator[Event]:
-    for event in ancestors(loss, 1000):
+    for event in attached(loss, 1000):
         if not isinstance(event, Operation) or not isinstance(event.layer, Layer):
             continue
         made = maker_of(event.layer)
         if made is None or made in known or not any(learners(event.layer)) or order.get(id(made), until) >= until:
             continue
-        behind = (e for e in ancestors(event, 400) if isinstance(e, Operation))
+        behind = (e for e in attached(event, 400) if isinstance(e, Operation))
         if not is_without_gradients(event.regions) and any(
             _maker(e.layer) in parts for e in behind if e.layer is not None
         ):
@@ -367,7 +368,7 @@ def _parameters_beside(
     events: Sequence[Event], loss: Operation, trained: Trained, order: Mapping[int, int]
 ) -> Iterator[Event]:
     """Parameters of another object that a loss is computed with as well: the centers of a criterion."""
-    behind = [event for event in ancestors(loss, 1000) if isinstance(event, Operation)]
+    behind = [event for event in attached(loss, 1000) if isinstance(event, Operation)]
     if not any(_maker(event.layer) in trained.makers for event in behind if event.layer is not None):
         return
     known = optimized(events) | handled(events) | trained.parts
