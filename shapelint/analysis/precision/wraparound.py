@@ -166,8 +166,10 @@ def is_picture(events: Sequence[Event], value: Value, depth: int = 0) -> bool:
             return bool(annotation)
         case Operation(name=name) if name in PIXELS:
             return True
-        case Operation(name="sub" | "add" | "mul" | "pow"):
+        case Operation(name="sub" | "mul" | "pow"):
             return True
+        case Operation(name="add", operands=operands):  # counters of masks are none
+            return any(is_picture(events, operand, depth) for operand in operands)
         case Operation(kind=Kind.CAST, operands=(source, *_)) if dtype_of(source) != BYTE:
             return _is_scaled(made_by(source))
         case Operation(
