@@ -517,7 +517,7 @@ SCALARS = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"),
     *("complex64", "complex128", "bool_", "half", "single", "double", "bfloat16"),
 )
-HANGING: Mapping[str, Callable[[Drawing], Call]] = {
+RECIPES: Mapping[str, Callable[[Drawing], Call]] = {
     **dict.fromkeys(["matmul", "dot"], matrices),
     **dict.fromkeys(["inner", "vecdot"], vectors),
     **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm", "cho_factor"], square),
@@ -536,6 +536,7 @@ HANGING: Mapping[str, Callable[[Drawing], Call]] = {
     **dict.fromkeys(["random.bernoulli", "geometric", "logseries", "binomial", "negative_binomial"], probabilities),
     **dict.fromkeys(("fftfreq", "rfftfreq", "kaiser"), lambda d: ((d.an_int(1, 6), 0.5), {})),
     **dict.fromkeys(("linspace", "geomspace", "logspace"), spaced),
+    "interp": lambda d: ((d.array(None, "float32"), np.arange(3.0), np.ones(3)), {}),
     "glu": lambda d: ((d.array((*d.sizes(0, 2), d.choice((2, 4)))),), {}),
     "zipf": lambda d: ((*receiver(d), d.choice((2.0, np.full(d.shape, 2.0)))), optional(d, only=("size",))),
     "vdot": lambda d: ((d.array(), d.array()), {}),
@@ -559,7 +560,7 @@ HANGING: Mapping[str, Callable[[Drawing], Call]] = {
 
 def drawn(d: Drawing) -> Call:
     parts = d.name.rsplit(".", 2)
-    special = HANGING.get(".".join(parts[-2:])) or HANGING.get(parts[-1])
+    special = RECIPES.get(".".join(parts[-2:])) or RECIPES.get(parts[-1])
     if special is not None:
         return special(d)
     demanded = [p.name for p in parameters(d.name) if p.default is p.empty and p.name in KINDS]

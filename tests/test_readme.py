@@ -12,7 +12,6 @@ from shapelint.report.text import render_frames
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-IMPORTS = "import torch.nn.functional as F\nfrom jaxtyping import Float\nfrom torch import Tensor, nn\n\n\n"
 DEMO, TRAIN = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -41,7 +40,7 @@ def test_the_demo_is_reported_as_shown() -> None:
 
 
 def test_the_second_example_is_reported_as_shown() -> None:
-    assert frames(IMPORTS + TRAIN, "train.py") == shown("shapelint train.py")
+    assert frames(TRAIN, "train.py") == shown("shapelint train.py")
 
 
 def test_one_command_runs_what_ci_runs() -> None:

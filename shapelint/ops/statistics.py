@@ -205,6 +205,11 @@ def _op(
     return Op(name, function, spellings, Kind.OTHER, dtype, graph)  # type: ignore[arg-type]
 
 
+def interp(x: Value) -> Shape:
+    """(…) -> (…): a value for each place of `x`, whatever the table is."""
+    return tensor(x).shape
+
+
 SAMPLES = "y, x, *, dx, dim"
 
 
@@ -221,6 +226,7 @@ OPS: tuple[Op, ...] = (
     _op("histogram", histogram_dd, "torch.histogramdd(input, bins, range, weight, density)", graph=NO_GRAPH),
     _op("trapezoid", trapezoid, f"torch.trapezoid({SAMPLES})", f"torch.trapz({SAMPLES})", dtype=integrated),
     _op("trapezoid", cumulative_trapezoid, f"torch.cumulative_trapezoid({SAMPLES})", dtype=integrated),
+    _op("interp", interp, *_both("interp", "x, xp, fp, left, right, period"), dtype=at_least_double),
     _op("gradient", gradient, "torch.gradient(input, *, spacing, dim, edge_order)", dtype="float"),
     _op("combinations", combinations, "torch.combinations(input, r, with_replacement)"),
     _op("cartesian_prod", cartesian_product, "torch.cartesian_prod(*tensors)", dtype="promote"),
