@@ -160,7 +160,7 @@ def _repeated(event: Declared) -> str | None:
 def misspelled(event: Declared, annotation: Annotation) -> Iterator[str]:
     """A name that occurs once, beside one of another annotation that differs by a slip of the keyboard."""
     counts = Counter(name for a in event.annotations for name in _names(a))
-    own = set(_names(annotation))
+    own = dict.fromkeys(_names(annotation))  # in their order, so that a report is the same each time
     for name in own:
         for other in counts:
             if counts[name] == 1 and other not in own and counts[other] >= 1 and _is_slip(name, other):

@@ -12,7 +12,8 @@ from shapelint.interpreter import expressions, hypotheses  # noqa: F401 - rooms 
 from shapelint.interpreter.classes import is_module, typical_instance
 from shapelint.interpreter.comprehensions import item
 from shapelint.interpreter.frame import LATER_CREDIT, Frame, Project, Run, Watch, root_scope
-from shapelint.interpreter.functions import call_method, evaluate_alone
+from shapelint.interpreter.functions import evaluate_alone
+from shapelint.interpreter.invocation import call_method
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.statements import execute_all

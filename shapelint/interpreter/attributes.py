@@ -178,7 +178,7 @@ def unwrapped(frame: Frame, found: Value, base: Value, node: cst.CSTNode) -> Val
         case Function(name=name):
             return Method(base, name, found) if isinstance(base, Instance) else found
         case Method(name="property", function=Function() as function):
-            from shapelint.interpreter.functions import call_function
+            from shapelint.interpreter.invocation import call_function
             from shapelint.interpreter.operations import Arguments
 
             return call_function(frame, function, Arguments((base,)), node) if isinstance(base, Instance) else UNKNOWN

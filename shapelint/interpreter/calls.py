@@ -148,7 +148,7 @@ def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) 
         case Method():
             return call_method(frame, callee, arguments, node)
         case Function():
-            from shapelint.interpreter.functions import call_function
+            from shapelint.interpreter.invocation import call_function
 
             return call_function(frame, callee, arguments, node)
         case Class():
@@ -323,7 +323,7 @@ def call_unknown_method(
 
 def call_instance_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value:
     from shapelint.interpreter.classes import library_method
-    from shapelint.interpreter.functions import call_function
+    from shapelint.interpreter.invocation import call_function
 
     if method.name == "super":
         return opaque(frame, method, arguments, node)
@@ -340,7 +340,7 @@ def call_instance_method(frame: Frame, method: Method, arguments: Arguments, nod
 
 def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: cst.Call) -> Value:
     """A module's forward, or __call__."""
-    from shapelint.interpreter.functions import call_function
+    from shapelint.interpreter.invocation import call_function
 
     for name in ("__call__", "forward"):
         found = instance.cls.lookup(name)

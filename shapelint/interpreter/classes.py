@@ -58,7 +58,7 @@ def define_class(frame: Frame, node: cst.ClassDef) -> Class:
 
 def instantiate(frame: Frame, cls: Class, arguments: Arguments, node: cst.CSTNode) -> Value:
     """`Net(64, 1)`: __init__ is evaluated with the arguments."""
-    from shapelint.interpreter.functions import call_function
+    from shapelint.interpreter.invocation import call_function
 
     instance = Instance(cls, {})
     instance.made_by = Call(cls, arguments.args, tuple(arguments.kwargs.items()), NONE, frame.site(node), frame.regions)
@@ -164,7 +164,7 @@ def is_flax(cls: Class) -> bool:
 
 def applied(frame: Frame, module: Instance, arguments: Arguments, node: cst.Call) -> Value | None:
     """`module.apply(params, x)` of flax is `module(x)`."""
-    from shapelint.interpreter.functions import call_function
+    from shapelint.interpreter.invocation import call_function
 
     call = module.cls.lookup("__call__")
     if not isinstance(call, Function):

@@ -93,7 +93,7 @@ def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
 
 def put_together(frame: Frame, collate: Value, samples: Many, node: cst.CSTNode) -> Value | None:
     """What a `collate_fn` of the linted code makes of a list of samples: a function, a method, or an object."""
-    from shapelint.interpreter.functions import call_function, call_method
+    from shapelint.interpreter.invocation import call_function, call_method
 
     match collate:
         case Function():
@@ -109,7 +109,7 @@ def put_together(frame: Frame, collate: Value, samples: Many, node: cst.CSTNode)
 
 def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:
     """What `for` gets from an object: from its iterator, or by index."""
-    from shapelint.interpreter.functions import call_method
+    from shapelint.interpreter.invocation import call_method
 
     if value.cls.lookup("__iter__") is not None:
         iterator = call_method(frame, value, "__iter__", Arguments(), node)

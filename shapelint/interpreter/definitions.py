@@ -84,7 +84,7 @@ def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDe
 
 def wrapped(frame: Frame, decorator: Function, value: Value, node: cst.FunctionDef) -> Value:
     """What a decorator of the project gives back: the function itself, or one that calls it."""
-    from shapelint.interpreter.functions import call_function
+    from shapelint.interpreter.invocation import call_function
 
     run = frame.run
     if id(decorator.node) in run.transparent:  # a registry with an entry for each of a hundred functions
