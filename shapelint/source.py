@@ -13,6 +13,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,7 @@ def parse(text: str) -> libcst.Module:
     try:
         if _might_kill_the_parser(text) and not _survives_parsing(text):
             raise Unreadable("too deeply nested or too long to be parsed")
-        with paused_gc(), _trusted():
+        with paused_gc(), _lean():
             return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
         raise _refusal(text, error) from None
@@ -102,22 +103,28 @@ def _refusal(text: str, error: libcst.ParserSyntaxError) -> Unreadable:
 
 
 @contextmanager
-def _trusted() -> Iterator[None]:
-    """What the parser builds is not validated node by node: a sixth of a parse, and meant for trees made by hand."""
+def _lean() -> Iterator[None]:
+    """What the parser builds is not validated node by node, and equal whitespace is one node: a fifth of a parse.
+
+    The checks are meant for trees made by hand, and half of all nodes are whitespace, whose places nobody asks for.
+    """
     import libcst
 
-    validate = getattr(libcst.CSTNode, VALIDATE, None)
-    if validate is None or validate is _accept:
-        yield
+    if getattr(libcst.CSTNode, VALIDATE, _accept) is _accept:
+        yield  # another thread is parsing, or this libcst does without
         return
-    setattr(libcst.CSTNode, VALIDATE, _accept)
+    validate, kinds = getattr(libcst.CSTNode, VALIDATE), {name: getattr(libcst, name) for name in SHARED}
     try:
+        setattr(libcst.CSTNode, VALIDATE, _accept)
+        vars(libcst).update({name: cache(kind) for name, kind in kinds.items()})
         yield
     finally:
         setattr(libcst.CSTNode, VALIDATE, validate)
+        vars(libcst).update(kinds)
 
 
 VALIDATE = "__post_init__"
+SHARED = ("SimpleWhitespace", "Newline", "TrailingWhitespace")
 
 
 def _accept(node: libcst.CSTNode) -> None:
