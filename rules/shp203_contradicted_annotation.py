@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.evidence import identity, made_by, shortened
 from shapelint.analysis.index import events_of
 from shapelint.analysis.inert_annotations import inert_string
-from shapelint.domain.values import Tensor
+from shapelint.domain.values import Tensor, Tuple
 from shapelint.events import Declared, Event, Input, Meeting
 from shapelint.finding import Severity
 from shapelint.provenance import ancestors
@@ -80,8 +80,10 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             case _:
                 what = f"`{event.name}` is given"
         shape = f" {event.value.shape}" if isinstance(event.value, Tensor) else ""
+        kind = " a tuple" if isinstance(event.value, Tuple) and event.value.kind == "tuple" else ""
         maker = made_by(event.value)
         clues = (Clue(f"made{shape or ' here'} by `{shortened(maker.site.text)}`", maker.site),) if maker else ()
         # What the function makes of a wrong argument is a consequence of the argument.
         cause = maker if maker is not None and event.place == "argument" else event
-        yield Report(cause, f"{what}{shape}, declared {event.annotation}: {event.contradiction}", clues, event.site)
+        message = f"{what}{shape or kind}, declared {event.annotation}: {event.contradiction}"
+        yield Report(cause, message, clues, event.site)

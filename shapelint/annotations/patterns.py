@@ -164,12 +164,20 @@ def _is_integer(text: str) -> bool:
 # A pattern as the shape of a parameter.
 
 
+def is_torn(pattern: Pattern) -> bool:
+    """`(b t) d`, `n - 1`: a formula with spaces is no formula, and nobody knows how many axes its author means."""
+    formulas = (part.source for part in pattern.prefix + pattern.suffix if isinstance(part, Formula))
+    return any(text.count("(") != text.count(")") or not any(map(str.isalnum, text)) for text in formulas)
+
+
 def to_shape(pattern: Pattern, scope: object, place: object = None) -> Shape:
     """What is known of an array that has this annotation.
 
     `scope` is shared by all annotations of one function: equal names in it are equal sizes. `place` tells the
     arrays of one scope apart, whose anonymous and broadcastable axes are not related.
     """
+    if is_torn(pattern):
+        return Shape((), Run("", (scope, place)))
     prefix = tuple(_entry_axis(a, scope, (scope, place, i)) for i, a in enumerate(pattern.prefix))
     suffix = tuple(_entry_axis(a, scope, (scope, place, ~i)) for i, a in enumerate(pattern.suffix))
     match pattern.variadic:

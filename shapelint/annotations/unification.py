@@ -249,7 +249,8 @@ def meets(hint: TypeHint, value: Value, bindings: Bindings = UNBOUND) -> Match:
         case _, Union(options=options):
             return _one_of([meets(hint, option, bindings) for option in options], bindings)
         case UnionHint(options=options), _:
-            return _any_of([meets(option, value, bindings) for option in options if _admits(option, value)], bindings)
+            likeliest = sorted(options, key=lambda option: not _has_as_many(option, value))  # it says what is wrong
+            return _any_of([meets(option, value, bindings) for option in likeliest if _admits(option, value)], bindings)
         case ArrayHint(), Tensor(shape=shape):
             pattern = hint.pattern
             if pattern is not None:
@@ -301,6 +302,14 @@ def _any_of(matches: list[Match], bindings: Bindings) -> Match:
     known = fitting[0].bindings if all(match.bindings == fitting[0].bindings for match in fitting) else bindings
     satisfied = any(match.verdict is Verdict.SATISFIED for match in fitting)
     return Match(Verdict.SATISFIED if satisfied else Verdict.UNDECIDED, known)
+
+
+def _has_as_many(hint: TypeHint, value: Value) -> bool:
+    """Whether an option of a union has as many axes as the value."""
+    pattern = hint.pattern if isinstance(hint, ArrayHint) else None
+    if pattern is None or pattern.variadic is not None or not isinstance(value, Tensor):
+        return False
+    return len(pattern.prefix + pattern.suffix) == value.shape.rank
 
 
 def _admits(hint: TypeHint, value: Value) -> bool:

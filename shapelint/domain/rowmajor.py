@@ -196,6 +196,8 @@ def _skipped(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None:
     for reached in _prefixes(sizes)[1:-1]:
         if any(_within(reached, a, b) for a, b in pairwise(outer)):
             continue
+        if reached.value is not None and pieces[0].is_run:
+            continue  # it may be part of what is not known to be there
         for count in range(1, len(pieces)):
             for chosen in combinations(range(len(pieces)), count):
                 if exact(product(pieces[i].size for i in chosen)) == reached:

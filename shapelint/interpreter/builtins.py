@@ -36,6 +36,7 @@ from shapelint.events import Call, Stored
 from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces, trainstates
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
+from shapelint.interpreter.objects import seen_as
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import lookup
 from shapelint.provenance import originate
@@ -380,7 +381,7 @@ TABLE: Mapping[str, Builtin] = {
     "numpy.shape": shape,
     "jax.numpy.shape": shape,
     "functools.partial": partial,
-    "typing.cast": lambda frame, arguments, node: arguments.args[1],
+    "typing.cast": seen_as,
     "itertools.islice": some_items,
     "itertools.product": combined,
     "rich.progress.track": same_items,

@@ -245,7 +245,7 @@ def call_tensor_method(
     if name == "size" and receiver_node is not None and len(arguments.args) == 1 and not arguments.kwargs:
         return subscripts.of_shape(frame, receiver, receiver_node, arguments.args[0])  # type: ignore[arg-type]
     is_numpy = name == "astype" or (name == "repeat" and "axis" in arguments.kwargs)  # torch has no such method
-    is_numpy = is_numpy or (name == "dot" and receiver.shape.least_rank > 1)  # torch's takes vectors only
+    is_numpy = is_numpy or (name == "dot" and receiver.shape.rank != 1)  # torch's takes vectors only
     if is_numpy and receiver.library is None and "jax" not in frame.run.libraries:
         receiver = replace(receiver, library="numpy")
     answer = None if arguments.args or arguments.kwargs else questions.of_method(receiver, name)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from shapelint.annotations.declarations import Annotation, Decorator
+from shapelint.domain.dims import Origin
 from shapelint.domain.values import (
     NONE,
     UNKNOWN,
@@ -216,10 +217,11 @@ def parts_of_type(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def constants(frame: Frame) -> Iterator[str]:
-    """Names of numbers at the module's top level."""
+    """Names of numbers at the module's top level; what counts the rounds of a loop there is no constant."""
     scope = frame.scope
     while scope.parent is not None and scope.parent.parent is not None:
         scope = scope.parent
     for name, value in scope.names.items():
-        if isinstance(value, Int | Float):
+        is_open = isinstance(value, Int) and value.dim.symbol is not None and value.dim.symbol.origin is not Origin.SIZE
+        if isinstance(value, Int | Float) and not is_open:
             yield name

@@ -8,9 +8,11 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.domain.values import (
+    UNKNOWN,
     Dict,
     Instance,
     Layer,
+    Library,
     Many,
     Run,
     Shape,
@@ -56,6 +58,14 @@ def of_table(frame: Frame, receiver: Unknown, arguments: Arguments, result: Valu
     return result
 
 
+def seen_as(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
+    """typing.cast: what is of a type that nobody knows here may be another array than the one that is known."""
+    kind, value = arguments.args[:2]
+    is_foreign = isinstance(kind, Library) and kind.name.partition(".")[0] not in OF_ARRAYS
+    return UNKNOWN if (is_foreign or isinstance(kind, Unknown)) and not isinstance(value, Instance) else value
+
+
+OF_ARRAYS = frozenset({"torch", "numpy", "jax", "jaxtyping", "typing", "builtins"})
 SCATTERED = frozenset({"dim", "index", "src", "value", "reduce"})
 
 

@@ -145,7 +145,7 @@ def infer(
         try:
             return applied(frame, spelling, bound), None, bound
         except ShapeError as error:
-            return UNKNOWN, str(error), bound
+            return UNKNOWN, None if is_loose(bound.get("x")) else str(error), bound
         except Unknowable:
             return vague(frame, spelling, bound, node), None, bound
     choices = [narrowed(spelling, name, value) for name, value in bound.items()]
@@ -169,6 +169,13 @@ def infer(
     for other, _ in working[1:]:
         result = join(result, other, frame.place(node))
     return result, None, bound
+
+
+def is_loose(value: Value | None) -> bool:
+    """A number by its annotation alone: many write `float` where an array of floats comes as well."""
+    if not isinstance(value, Float) or value.value is not None:
+        return False
+    return not isinstance(value.made_by, Operation) or not isinstance(value.made_by.result, Float)
 
 
 # Results of these depend on nothing but shapes, dtypes and graphs, which values compare by.

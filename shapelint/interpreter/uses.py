@@ -225,9 +225,9 @@ def of_call(callee: str, arguments: Arguments) -> Iterator[Use]:
             yield Use(rank=len(items))
         case "permute", (_, Int(), *rest):
             yield Use(rank=1 + len(rest))
-        case "einsum", (Const(value=str() as equation), *_) if "." not in equation:
-            for index, operand in enumerate(equation.partition("->")[0].split(",")):
-                letters = tuple(filter(str.isalpha, operand))
+        case "einsum", (Const(value=str() as equation), *_) if not {".", "{"} & set(equation):
+            for index, operand in enumerate(equation.partition("->")[0].replace(" ", "").split(",")):
+                letters = tuple(c if c.isalpha() else "" for c in operand)  # jax has digits among the letters
                 yield Use(index + 1, rank=len(letters), names=letters)
         case (("rearrange" | "reduce" | "repeat"), (_, Const(value=str() as pattern), *_)):
             if callee.startswith("einops.") and "{" not in pattern:

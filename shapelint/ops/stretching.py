@@ -103,6 +103,8 @@ def tile(x: Value, repeats: Value) -> Shape:
 
 
 def _tiled(shape: Shape, counts: Sequence[Dim]) -> Shape:
+    if any(count.value is not None and count.value < 0 for count in counts):
+        raise ShapeError(f"({', '.join(map(str, counts))}) repeats: none may be negative")
     new = len(counts) - len(shape.head)
     axes = (Axis(ONE),) * new + shape.head
     return Shape(tuple(_times(axis, count) for axis, count in zip(axes, counts)))

@@ -41,7 +41,9 @@ MOST_DEPTH = 24
 
 
 def is_batch_first(event: Operation) -> bool | None:
-    """What a sequence layer was built for; None where that is not known."""
+    """What a sequence layer was built for; None where that is not known, and for layers of others than torch."""
+    if event.layer is not None and not event.layer.name.startswith("torch."):
+        return None
     value = event.arguments.get("batch_first", FALSE)
     if event.layer is not None:
         value = event.layer.config.get("batch_first", FALSE)
