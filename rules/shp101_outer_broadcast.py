@@ -1,4 +1,4 @@
-"""Two operands stretch each other: (n, 1) with (n,) becomes (n, n).
+"""A column meets a vector: (n, 1) with (n,) broadcasts to (n, n).
 
 Reports arithmetic, comparisons, `where`, `maximum`, `clamp` bounds and `log_prob` in which a column meets a vector of
 the same length, or of a length that nobody knows where the difference is squared and averaged over all pairs. Silent
@@ -38,7 +38,7 @@ from shapelint.analysis.index import operations
 from shapelint.domain.memory import cost
 from shapelint.domain.values import NONE, Tensor
 from shapelint.events import Event, Operation
-from shapelint.fixes.proposals import is_column_for_certain, sites_of, squeezed
+from shapelint.fixes.proposals import is_column_for_certain, sites_of, squeezed, squeezed_words
 from shapelint.rule import Clue, Report
 
 AT_CALLS = True
@@ -58,7 +58,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 tuple(clues),
                 marks=sites_of(event, (table.column, table.vector)),
                 fix=squeezed(event, table),
-                fix_message="Give both one shape",
+                fix_message=squeezed_words(event, table),
                 fix_is_safe=is_column_for_certain(table),
             )
 
@@ -87,6 +87,6 @@ def message(event: Operation, table: Table) -> str:
     if not table.is_anonymous:
         meeting = f"each of the {table.size} values meets all {table.size} others"
     return (
-        f"{column} {table.column.shape} and {vector} {table.vector.shape} stretch each other to {table.shape}{size}: "
+        f"{column} {table.column.shape} and {vector} {table.vector.shape} broadcast to {table.shape}{size}: "
         f"{meeting}; {column} needs squeeze({table.place}) first"
     )

@@ -35,7 +35,7 @@ from shapelint.analysis.index import operations
 from shapelint.domain.memory import cost
 from shapelint.events import Event, Kind
 from shapelint.finding import Severity
-from shapelint.fixes.proposals import is_column_for_certain, sites_of, squeezed
+from shapelint.fixes.proposals import fits_without_axis, is_column_for_certain, sites_of, squeezed, squeezed_words
 from shapelint.rule import Report
 
 AT_CALLS = True
@@ -50,14 +50,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         outcome = f"is taken over {table.shape}{cost(table.shape, table.column)}, each prediction against every target"
         if event.problem is not None:
             outcome = "raises"
+        remedy = f"{column} needs squeeze({table.place}) first" if fits_without_axis(table) else "give both one shape"
         yield Report(
             event,
-            f"{column} is {table.column.shape} and {vector} {table.vector.shape}: the loss {outcome}; "
-            f"give both one shape, as with squeeze({table.place})",
+            f"{column} is {table.column.shape} and {vector} {table.vector.shape}: the loss {outcome}; {remedy}",
             (clue(event, table.column, table.place), clue(event, table.vector)),
             severity=Severity.ERROR if event.problem is not None else None,
             marks=sites_of(event, (table.column, table.vector)),
             fix=squeezed(event, table),
-            fix_message="Give both one shape",
+            fix_message=squeezed_words(event, table),
             fix_is_safe=is_column_for_certain(table),
         )

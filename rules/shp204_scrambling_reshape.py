@@ -102,10 +102,11 @@ def report(events: Sequence[Event], event: Operation, source: Tensor, found: Scr
         message = f"{name} {source.shape} is read as {event.result}, but its axis {found.moved.place} runs over "
         message += f"({order}): {found.before.size} comes before {found.moved.size} there"
         return Report(event, message, trace, giver(events, event, source), stands_alone=True)
+    sizes = found.before.size, found.moved.size
+    before, moved = (str(size) if size.value is None else f"the axis of size {size}" for size in sizes)
     message = (
-        f"{name} {source.shape} is read as {event.result} in its own order, where {found.before.size} comes before "
-        f"{found.moved.size}: elements of different {found.before.size} and {found.moved.size} are mixed; move the "
-        "axis with transpose or permute first"
+        f"{name} {source.shape} is read as {event.result} in row-major order, where {before} comes before {moved}: a "
+        "reshape moves no axis, so the elements are mixed up; transpose or permute first"
     )
     return Report(event, message, trace, stands_alone=True)
 

@@ -43,13 +43,15 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in problems(events):
         axis, operand = axis_out_of_range(event), indexed(event)
         if axis is not None and operand is not None:
-            axes = "1 axis" if operand.shape.rank == 1 else f"{operand.shape.rank} axes"
-            message = f"{event.name} along axis {axis}: {name_of(event, operand)} {operand.shape} has {axes}"
+            axes = "one axis" if operand.shape.rank == 1 else f"{operand.shape.rank} axes"
+            message = f"{event.name} is asked for axis {axis}: {name_of(event, operand)} {operand.shape} has {axes}"
             yield Report(event, message, (clue(event, operand),))
     for event in operations(events, {"normalize"}):
         if event.problem is None and event.arguments.get("dim", SECOND) == SECOND and is_row(events, event):
             name = name_of(event, event.arguments["x"], "the row")
-            message = f"normalize along axis 1, its default: {name} is one row of a table and has 1 axis; write dim=-1"
+            message = (
+                f"normalize along axis 1, its default: {name} is one row of a table and has one axis; write dim=-1"
+            )
             yield Report(event, message)
 
 

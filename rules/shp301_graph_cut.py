@@ -30,22 +30,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.gradients.attached_targets import reversed_targets
-from shapelint.analysis.gradients.dataflow import Cut
-from shapelint.analysis.gradients.dead_terms import DeadTerm, dead_terms, trained_by, words_for
+from shapelint.analysis.gradients.dead_terms import DeadTerm, dead_terms
 from shapelint.analysis.gradients.detached_activations import left_in_forward, onward, recorded_by_hooks
-from shapelint.analysis.gradients.jax_tracing import concretised, dead_objectives, names_of, without_gradient
+from shapelint.analysis.gradients.jax_tracing import concretised, dead_objectives, without_gradient
 from shapelint.analysis.gradients.seemingly_trained import passed_by
+from shapelint.analysis.gradients.wording import arguments_of, means, quoted, reason, trained_by, words_for
 from shapelint.analysis.training.misdirected_losses import Barren, barren_terms
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
 AT_CALLS = True
-MEANING = {
-    "detach": "detach() takes the value from the graph",
-    "data": ".data is the value without its graph",
-    "stop_gradient": "stop_gradient lets no gradient through",
-    "numpy": "numpy() gives an array that autograd does not know",
-}
 HOOKED = (
     "The hook records this without its graph, and the loss compares nothing but such records: it trains nothing. "
     "Record the output as it is, and detach only what is the target"
@@ -63,7 +57,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             yield Report(
                 cut.event,
                 f"{words_for(cut)} gets no gradient past this, nor elsewhere, though an optimizer is to train it and "
-                f"{place.site.text} goes on with the result. Pass it on attached, or freeze it",
+                f"{quoted(place.site)} goes on with the result. Pass it on without {means(cut)}, or freeze it",
                 (Clue("goes on here", place.site),),
             )
     for barren in barren_terms(events):
@@ -78,14 +72,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if cut.takes_out:
             yield Report(
                 cut.event,
-                f"jax.grad asks for the gradient of {names_of(cut)}, and it is zero: all of it goes through "
-                f"{cut.event.site.text}. Stop the gradient of what is to stay constant instead",
+                f"jax.grad asks for the gradient of {arguments_of(cut)}, and it is zero: all of it goes through "
+                f"{quoted(cut.event.site)}. Stop the gradient of what is to stay constant instead",
             )
     for cut in reversed_targets(events):
         yield Report(
             cut.event,
-            f"{cut.event.site.text} stops the gradient of the prediction, and the target beside it stays attached: the "
-            "loss moves the target instead. Stop the gradient of the target",
+            f"{quoted(cut.event.site)} stops the gradient of the prediction, and the target beside it stays attached: "
+            "the loss moves the target instead. Stop the gradient of the target",
         )
     for cut in passed_by(events):
         yield Report(
@@ -96,7 +90,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in concretised(events):
         yield Report(
             event,
-            f"{event.site.text} asks for numbers while jax traces this function, and there are none yet: it raises. "
+            f"{quoted(event.site)} asks for numbers while jax traces this function, and there are none yet: it raises. "
             "Stay in jax.numpy here, and convert outside of the traced function",
         )
 
@@ -108,13 +102,8 @@ def barren_message(barren: Barren) -> str:
     )
 
 
-def reason(cut: Cut) -> str:
-    name = getattr(cut.event, "name", "")
-    return MEANING.get(name, f"{name}() gives a Python number")
-
-
 def message(dead: DeadTerm) -> str:
     return (
         f"This term of the loss trains nothing: {reason(dead.cut)}, so {words_for(dead.cut)} gets no gradient from it. "
-        "Add the attached tensor"
+        f"Compute it without {means(dead.cut)}"
     )

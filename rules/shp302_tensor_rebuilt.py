@@ -34,10 +34,9 @@ from shapelint.analysis.gradients.dead_terms import (
     rebuilt_losses,
     rebuilt_parameters,
     relabelled,
-    trained_by,
-    words_for,
 )
 from shapelint.analysis.gradients.detached_activations import left_in_forward
+from shapelint.analysis.gradients.wording import trained_by, words_for
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 

@@ -46,9 +46,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.gradients.dead_terms import dead_terms, words_for
+from shapelint.analysis.gradients.dead_terms import dead_terms
 from shapelint.analysis.gradients.detached_activations import frozen_inputs, left_off, onward
 from shapelint.analysis.gradients.seemingly_trained import beside_frozen, compared_without
+from shapelint.analysis.gradients.wording import quoted, words_for
 from shapelint.analysis.index import events_of
 from shapelint.analysis.training.misdirected_losses import barren_terms
 from shapelint.events import Event, Region
@@ -60,7 +61,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         yield Report(
             call,
             "Gradients stay switched off after this, for all that runs later: nothing trains any more. "
-            "Write it as a context: with torch.no_grad():",
+            "Write it as a context: `with torch.no_grad():`",
         )
     if next(events_of(events, Region), None) is None:
         return
@@ -84,8 +85,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if isinstance(cut.event, Region):
             yield Report(
                 cut.event,
-                f"{words_for(cut)} runs without gradients only, so it is never trained, though its result goes on into "
-                f"{place.site.text}. Run it with gradients, or freeze it with requires_grad_(False)",
+                f"{words_for(cut)} runs only without gradients, so it is never trained, though its result goes on into "
+                f"{quoted(place.site)}. Run it with gradients, or freeze it with requires_grad_(False)",
                 (Clue("goes on here", place.site),),
             )
     for cut in frozen_inputs(events):

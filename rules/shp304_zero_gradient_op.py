@@ -34,11 +34,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.gradients.dead_terms import dead_terms, words_for
+from shapelint.analysis.gradients.dataflow import Cut
+from shapelint.analysis.gradients.dead_terms import dead_terms
 from shapelint.analysis.gradients.detached_activations import onward
 from shapelint.analysis.gradients.jax_tracing import dead_objectives, without_gradient
+from shapelint.analysis.gradients.wording import OTHERWISE, quoted, words_for
 from shapelint.analysis.training.misdirected_losses import barren_terms
-from shapelint.events import Event, Operation
+from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
 INSTEAD = "Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through estimator"
@@ -47,42 +49,40 @@ INSTEAD = "Use a smooth stand-in (sigmoid, tanh, softmax) or a straight-through 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for dead in (*dead_terms(events), *dead_objectives(events)):
         if dead.cut.is_flat:
-            cut = dead.cut.event
             yield Report(
-                cut,
-                f"This term of the loss trains nothing: {name_of(cut)} is flat, so {words_for(dead.cut)} gets no "
-                f"gradient from it. {INSTEAD}",
+                dead.cut.event,
+                f"This term of the loss trains nothing: {missing(dead.cut)}. {INSTEAD}",
                 (Clue("part of the loss here", dead.loss.site),),
             )
     for barren in barren_terms(events):
         if barren.cut.is_flat:
             yield Report(
                 barren.cut.event,
-                f"This term of the loss trains nothing that its optimizer holds: {name_of(barren.cut.event)} is flat, "
-                f"so {words_for(barren.cut)} gets no gradient from it. {instead(barren.cut.event)}",
+                f"This term of the loss trains nothing that its optimizer holds: {missing(barren.cut)}. "
+                f"{instead(barren.cut.event)}",
                 (Clue("part of the loss here", barren.loss.site),),
             )
     for end in without_gradient(events):
         if end.is_flat:
             yield Report(
                 end.event,
-                f"jax.grad gives only zeros here: {name_of(end.event)} is flat, and the loss has no other way. "
-                f"{INSTEAD}",
+                f"jax.grad gives only zeros here: {missing(end)}, and the loss has no other way. {INSTEAD}",
             )
     for end, place in onward(events):
         if end.is_flat:
             yield Report(
                 end.event,
-                f"{words_for(end)} gets no gradient through {name_of(end.event)}, which is flat, though "
-                f"{place.site.text} goes on with the result. {instead(end.event)}",
+                f"{quoted(place.site)} goes on with this, and {missing(end)}. {instead(end.event)}",
                 (Clue("goes on here", place.site),),
             )
 
 
+def missing(cut: Cut) -> str:
+    source = words_for(cut)
+    through = f"no gradient goes back through {quoted(cut.event.site)}"
+    return through if source == OTHERWISE else f"{through} to {source}"
+
+
 def instead(event: Event) -> str:
     smooth = {"sample": "rsample() lets it through", "normal": "mean + std * torch.randn_like(std) lets it through"}
-    return smooth.get(name_of(event), INSTEAD)
-
-
-def name_of(event: Event) -> str:
-    return event.name if isinstance(event, Operation) else "this"
+    return smooth.get(getattr(event, "name", ""), INSTEAD)

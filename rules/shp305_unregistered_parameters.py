@@ -51,11 +51,11 @@ from shapelint.fixes.proposals import registering
 from shapelint.rule import Clue, Report
 
 IN_PLAIN = (
-    "The {} in {} are never trained: nn.Module does not look into a plain {}, so parameters() misses them. Use {}"
+    "The {} in `{}` are never trained: nn.Module does not look into a plain {}, so parameters() misses them. Use {}"
 )
-LEAF = "self.{} has requires_grad, but is no Parameter: no optimizer, .to() or state_dict() sees it. Use nn.Parameter"
+LEAF = "`self.{}` has requires_grad, but is no Parameter: no optimizer, .to() or state_dict() sees it. Use nn.Parameter"
 ANEW = "{} is made in forward: new random weights at every call, none of them is trained. Make it in __init__"
-DRAWN = "self.{} is random and no Parameter: never trained, moved or saved. Write nn.Parameter(...), or register_buffer"
+DRAWN = "`self.{}` is random and no Parameter: never trained, moved or saved. Use nn.Parameter or register_buffer"
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -75,7 +75,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     yield from (Report(stored, LEAF.format(stored.attribute)) for stored in bare_leaves(events))
     for place, name in made_in_forward(events):
         if id(place) not in kept(events):
-            yield Report(place, ANEW.format(name))
+            yield Report(place, ANEW.format(f"`{name}`"))
     for stored, use in random_weights(events):
         yield Report(stored, DRAWN.format(stored.attribute), (Clue("used here", use.site),))
 
@@ -98,8 +98,8 @@ def _stored(stored: Stored, events: Sequence[Event]) -> Iterator[Report]:
         if made is not None and maker_of(stored.value) is not made and id(made) not in kept(events):
             yield Report(
                 stored,
-                f"{target} is not a Parameter but a tensor computed from one, and the Parameter itself is lost: it is "
-                "never trained. Apply the operation to the data inside of nn.Parameter(...)",
+                f"`{target}` is not a Parameter but a tensor computed from one, and the Parameter itself is lost: it "
+                "is never trained. Apply the operation to the data inside of nn.Parameter(...)",
                 (Clue("the Parameter is made here", made.site),),
             )
 
@@ -109,7 +109,7 @@ def _rewrapped(made: Operation, source: Tensor, events: Sequence[Event]) -> Iter
     if layer is not None:
         yield Report(
             made,
-            f"nn.Parameter makes a new weight without a history: {layer.site.text} and all before it get no gradient "
+            f"nn.Parameter makes a new weight without a history: `{layer.site.text}` and all before it get no gradient "
             "through it. Pass the tensor on as it is",
             (Clue("computed here", layer.site),),
         )

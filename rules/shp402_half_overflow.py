@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.evidence import name_of
+from shapelint.analysis.evidence import name_of, written
 from shapelint.analysis.index import operations
 from shapelint.analysis.precision.dtypes import arrays, constant, dtype_of, is_possibly, spelled, text_of
 from shapelint.analysis.precision.squares import filled_with, summed_squares, zero_or_one
@@ -100,7 +100,7 @@ def overflow(event: Operation, name: str, number: float) -> Iterator[Report]:
 
 def finfo(event: Operation, array: Value | None, number: float) -> str:
     """The limit of the tensor's own dtype, in the author's words where the tensor has a name."""
-    text = event.name_of(array, "") if array is not None else ""
+    text = written(event, array) if array is not None else ""
     owner = text if text.replace(".", "").isidentifier() else "x"
     library = "torch" if is_possibly(event, "torch") else "np"
     return f"{library}.finfo({owner}.dtype).{'min' if number < 0 else 'max'}"
@@ -110,5 +110,5 @@ def own_limit(event: Operation, name: str, array: Value | None, number: float) -
     """`torch.finfo(scores.dtype).min` in the place of the number, where the tensor has a name."""
     limit, site = finfo(event, array, number), event.sites.get(name)
     is_number = isinstance(event.arguments[name], Float | Int)
-    is_named = array is not None and f"({event.name_of(array, 'x')}.dtype)" in limit and limit.startswith("torch")
+    is_named = array is not None and f"({written(event, array)}.dtype)" in limit and limit.startswith("torch")
     return (Replacement(site, limit),) if site is not None and is_number and is_named else ()

@@ -74,7 +74,7 @@ def is_replaceable(chain: Chain) -> bool:
 def message(chain: Chain) -> str:
     x, y = (source_of(chain.base, operand) for operand in chain.operands)
     built, result, dtype = chain.shape, chain.reduction.result, dtype_of(chain.operands[0])
-    pairs = f"{x} and {y} stretch each other" if x != y else f"every row of {x} meets every other"
+    pairs = f"{x} and {y} broadcast" if x != y else f"every row of {x} meets every other"
     if not isinstance(result, Tensor) or built.rank is None or is_vague(built):
         return f"{pairs}: each pair takes a row of memory, only to be reduced to one number; {remedy(chain, x, y)}"
     built_size, result_size = (

@@ -72,11 +72,11 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             if "parameter" in places and value is not None and not function.has_return:
                 yield Report(
                     function,
-                    f"{function.name} returns a tensor {value} that nothing checks: only its arguments are annotated",
+                    f"`{function.name}` returns a tensor {value} that nothing checks: only its arguments are annotated",
                 )
             yield from _variables(function)
         elif places != {"variable"} and not _may_be_checked(function) and id(function.site.node) not in elsewhere:
-            message = f"nothing checks the annotations of {function.name} at run time; write {DECORATOR} over it"
+            message = f"nothing checks the annotations of `{function.name}` at run time; write {DECORATOR} over it"
             fix = (Replacement(function.site, DECORATOR, "above"),)
             yield Report(
                 function,

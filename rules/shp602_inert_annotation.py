@@ -46,6 +46,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             yield Report(event, problem, site=decorator.site)
         for annotation in event.annotations:
             for problem in (*inert_string(event, annotation), *misspelled(event, annotation)):
-                where = "the return value" if annotation.name == "return" else annotation.name
-                yield Report(event, f'"{annotation.text}" on {where} of {event.name}: {problem}', site=annotation.site)
+                where = "the return value" if annotation.name == "return" else f"`{annotation.name}`"
+                yield Report(
+                    event, f'"{annotation.text}" on {where} of `{event.name}`: {problem}', site=annotation.site
+                )
                 break

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from shapelint.annotations.declarations import Annotation, Decorator
 from shapelint.domain.record import record
 from shapelint.domain.shapes import Broadcast, line_up
-from shapelint.domain.values import Class, Function, Instance, Layer, Tensor, Tuple, Value, tensors_in
+from shapelint.domain.values import Class, Function, Instance, Layer, Tensor, Value, tensors_in
 
 
 class Kind(Enum):
@@ -51,6 +51,12 @@ class Site(NamedTuple):
     def text(self) -> str:
         """The source as the author wrote it, on one line."""
         return " ".join(str(self.module.code_for_node(self.node)).split())
+
+    def item(self, index: int) -> Site:
+        """One item of a list or tuple that is written out; the whole, where it is not."""
+        items = getattr(self.node, "elements", ())
+        is_written_out = index < len(items) and all(type(item).__name__ == "Element" for item in items)
+        return self._replace(node=items[index].value) if is_written_out else self
 
 
 @record(eq=False, slots=False)
@@ -90,15 +96,6 @@ class Operation:
         if self.kind is not Kind.ELEMENTWISE or len(self.operands) != 2:
             return None
         return line_up(self.operands[0].shape, self.operands[1].shape)
-
-    def name_of(self, operand: Value, fallback: str = "the operand") -> str:
-        """The author's own words for an operand: the source of the argument it came in by."""
-        for name, value in self.arguments.items():
-            if value is operand and name in self.sites:
-                return self.sites[name].text
-            if isinstance(value, Tuple) and any(item is operand for item in value.items):
-                return self.sites[name].text if name in self.sites else fallback
-        return fallback
 
 
 @record(eq=False)

@@ -223,9 +223,21 @@ def is_one(value: Tensor, place: int) -> bool:
     return axis is not None and axis.size == ONE
 
 
+def written(event: Operation, operand: Value) -> str:
+    """The author's own words for an operand: the argument, or the item of a list, that it came in by; else empty."""
+    for name, value in event.arguments.items():
+        if name in event.sites:
+            if value is operand:
+                return event.sites[name].text
+            for index, item in enumerate(value.items if isinstance(value, Tuple) else ()):
+                if item is operand:
+                    return event.sites[name].item(index).text
+    return ""
+
+
 def name_of(event: Operation, operand: Value, fallback: str = "the operand") -> str:
     """The author's words for an operand in backquotes, if they are short."""
-    text = event.name_of(operand, "")
+    text = written(event, operand)
     return f"`{text}`" if 0 < len(text) <= LONGEST_NAME else fallback
 
 
@@ -234,10 +246,10 @@ MADE = {
     Maker.KEEPDIM: "the reduction keeps the axis",
     Maker.GATHER: "the index has one column",
     Maker.ANNOTATION: "the annotation says 1",
-    Maker.SLICE: "the slice has length 1",
+    Maker.SLICE: "the slice takes one column",
     Maker.RESHAPE: "the reshape makes a column",
     Maker.INSERTED: "an axis is inserted",
-    Maker.CREATED: "it is created so",
+    Maker.CREATED: "an array is created with an axis of 1",
     Maker.DATASET: "each item of the dataset is (1,)",
 }
 
@@ -252,7 +264,8 @@ def clue(event: Operation, operand: Tensor, place: int | None = None) -> Clue:
         case Operation(site=site) if site is not event.site:
             axis = operand.shape.axis(place) if place is not None else None
             why = f", where {MADE[axis.maker]}" if axis is not None and axis.maker is not None else ""
-            return Clue(f"{text}: made by `{shortened(site.text)}`{why}", site)
+            made = f"`{shortened(site.text)}`"
+            return Clue(text + why if made == name_of(event, operand) else f"{text}: made by {made}{why}", site)
         case Input(stated=stated, site=site) if stated:
             return Clue(f"{text}: the docstring or the comment beside it says {stated}", site)
         case Input(declaration=Site() as declaration, site=site) | Meeting(declaration=declaration, site=site):

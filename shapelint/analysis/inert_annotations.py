@@ -49,7 +49,7 @@ def inert_decorator(event: Declared) -> Iterator[tuple[Decorator, str]]:
                 yield (
                     decorator,
                     f'@{checker} alone checks each argument by itself: "{repeated}" may differ between the arguments '
-                    f"of {event.name}. Write @jaxtyped(typechecker={checker})",
+                    f"of `{event.name}`. Write @jaxtyped(typechecker={checker})",
                 )
 
 
@@ -57,18 +57,18 @@ def _jaxtyped(event: Declared, decorator: Decorator, above: list[str], below: li
     """Why a @jaxtyped checks nothing; None where it does, or may."""
     name = event.name
     if event.kind == "dataclass" and any(other in DATACLASSES for other in above):
-        return f"@jaxtyped under @dataclass checks nothing in {name}: the __init__ is made later. Put it on top"
+        return f"@jaxtyped under @dataclass checks nothing in `{name}`: the __init__ is made later. Put it on top"
     if event.kind == "class" and event.bases & MODULES:
-        return f"@jaxtyped on the module class {name} checks none of its methods. Put it on forward"
+        return f"@jaxtyped on the module class `{name}` checks none of its methods. Put it on forward"
     if event.kind not in {"function", "method"} or "isinstance" in event.site.text:
         return None  # checks made by hand inside of the body need only the scope that @jaxtyped gives
     keywords = decorator.keywords or {}
     if keywords.get("typechecker") == NONE and not any(other in CHECKERS or not other for other in below):
-        return f"typechecker=None: no annotation of {name} is checked. Write @jaxtyped(typechecker=beartype)"
+        return f"typechecker=None: no annotation of `{name}` is checked. Write @jaxtyped(typechecker=beartype)"
     if decorator.keywords is None and not any(other in CHECKERS or not other for other in below):
         checker = next((other.rpartition(".")[2] for other in above if other in CHECKERS), None)
         reason = f"@{checker} over a bare @jaxtyped" if checker else "A bare @jaxtyped"
-        return f"{reason} checks nothing in {name}. Write one @jaxtyped(typechecker={checker or 'beartype'})"
+        return f"{reason} checks nothing in `{name}`. Write one @jaxtyped(typechecker={checker or 'beartype'})"
     return None
 
 
@@ -128,7 +128,7 @@ def _unbound(formula: ast.expr, text: str, event: Declared) -> str | None:
     bound = {name for annotation in event.annotations for name in _names(annotation)}
     for node in ast.walk(formula):
         if isinstance(node, ast.Name) and node.id not in bound:
-            return f'"{text}" cannot be evaluated: no annotation of {event.name} has an axis "{node.id}"'
+            return f'"{text}" cannot be evaluated: no annotation of `{event.name}` has an axis "{node.id}"'
     return None
 
 

@@ -125,7 +125,8 @@ def _out_of_order(pattern: Pattern, shape: Shape, sizes: Mapping[str, Dim]) -> s
         name = wanted_axis.name if isinstance(wanted_axis, Named) else None
         taken = next((n for n, size in sizes.items() if n != name and size == found), None)
         if name is not None and taken is not None and _is_axis(found) and sizes.get(name) == wanted:
-            return f"its axis {index} is {found}, which is {taken}; {name} is {wanted}"
+            others = f"{name} = {wanted} and {taken} = {found}"
+            return f"its axis {index} is {found}, but the other annotations make {others}"
     return ""
 
 

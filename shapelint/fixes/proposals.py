@@ -103,6 +103,12 @@ def squeezed(event: Operation, table: Table) -> tuple[Replacement, ...]:
     return followed_by(vector[0], ".unsqueeze(-1)") if vector and is_torch else ()
 
 
+def squeezed_words(event: Operation, table: Table) -> str:
+    """What `squeezed` does."""
+    takes_away = bool(sites_of(event, (table.column,)))
+    return f"Remove the axis: squeeze({table.place})" if takes_away else "Add the axis: unsqueeze(-1)"
+
+
 def fits_without_axis(table: Table) -> bool:
     flat = without_axis(table.column, table.place)
     if flat is None:  # (..., 1) of a layer whose batch the vector belongs to

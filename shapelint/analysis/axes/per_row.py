@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.evidence import PLACE_KEEPING, elementwise_sources, identity, made_by
+from shapelint.analysis.evidence import PLACE_KEEPING, elementwise_sources, identity, made_by, written
 from shapelint.analysis.index import once_per_file
 from shapelint.analysis.iterations import CALLED, Round, variables
 from shapelint.domain.dims import ONE, Origin
@@ -206,7 +206,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
                 if _is_small(table) or event.site.text not in found.loop.site.text:
                     return None  # or it was taken before, and is the same one in each round
-                name = event.name_of(table, "the tensor")
+                name = written(event, table) or "the tensor"
                 row = Row(_iterated(found.loop) if "(" in name else name, event.site)
                 is_one = is_batch or isinstance(index, Slice)
                 rank = event.result.shape.rank if isinstance(event.result, Tensor) else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.gradients.dataflow import LINEAR, LOOSE, Cut, Flow, addends, flow_of
 from shapelint.analysis.gradients.effects import NUMBERS, cuts, rebuilds
-from shapelint.analysis.gradients.frozen import handled, is_among, optimized, source_of
+from shapelint.analysis.gradients.frozen import handled, is_among, optimized
 from shapelint.analysis.index import events_of, once_per_file, operations, places
 from shapelint.analysis.registration import is_module, is_parameter, steps_of
 from shapelint.domain.record import record
@@ -235,26 +235,6 @@ def is_scalar(flow: Flow, value: Value) -> bool:
             return False
         maker = next((event for event in inner if event is not None), None)
     return False
-
-
-def trained_by(cut: Cut) -> Event | None:
-    """The nearest of the calls and parameters that would have trained through a cut."""
-    for earlier in (cut.place, *ancestors(cut.place)):
-        match earlier:
-            case Operation(layer=layer) if earlier in cut.lost or (layer is not None and layer in cut.lost):
-                return earlier
-            case Call(callee=callee) if callee in cut.lost or source_of(callee) in cut.lost:
-                return earlier
-    return None
-
-
-def words_for(cut: Cut) -> str:
-    """What loses its gradient by a cut, as the author wrote it."""
-    source = trained_by(cut)
-    if source is not None:
-        return source.site.text
-    names = [origin[1] for origin in cut.lost if isinstance(origin, tuple)]
-    return str(names[0]) if names else "what it was computed from"
 
 
 def rebuilt_losses(events: Sequence[Event]) -> Iterator[Cut]:

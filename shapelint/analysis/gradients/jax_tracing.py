@@ -178,12 +178,6 @@ def makers_of(loss: Value) -> Iterator[Event]:
     return (maker for option in options(loss) if (maker := maker_of(option)) is not None)
 
 
-def names_of(cut: Cut) -> str:
-    """The arguments, or the parts of them, that have no gradient."""
-    names = sorted(str(origin[1] if isinstance(origin, tuple) else getattr(origin, "name", "")) for origin in cut.lost)
-    return ", ".join(name.strip("'") for name in names if name) or "an argument"
-
-
 def root(origin: object) -> object:
     return origin[0] if isinstance(origin, tuple) else origin
 
