@@ -86,6 +86,17 @@ def test_against_torch(name: str) -> None:
     assert not [text for text in budget.left_out if text.startswith(("parameters of", "calls that"))]
 
 
+def test_parameters_of_transformer_layers_and_of_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    given = Given({"width": 24}, {"x": tensor((2, 5, 24), "float32")})
+    budget = draw_up(str(FILES / "small.py"), "Stacked", given, 150.0)
+    module = loaded("small").Stacked(24)
+    assert budget.parameters == sum(p.numel() for p in module.parameters())
+    assert budget.knows_all_parameters
+    file = FILES / "small.py"
+    assert main(["budget", f"{file}:Unknown", "--size", "width=8", "--input", "x=2,8"]) == 0
+    assert "at least 72 parameters" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("has_loss", [False, True])
 def test_decoder_against_torch(has_loss: bool) -> None:
     tokens = torch.zeros(2, 16, dtype=torch.long)

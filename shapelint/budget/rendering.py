@@ -37,7 +37,8 @@ def sentence(intensity: Intensity) -> str:
 
 def title(budget: Budget) -> str:
     inputs = ", ".join(f"{name} {tuple(shape)} {dtype}" for name, shape, dtype in budget.inputs)
-    return f"{budget.name}({inputs}): {budget.parameters:,} parameters"
+    at_least = "" if budget.knows_all_parameters else "at least "
+    return f"{budget.name}({inputs}): {at_least}{budget.parameters:,} parameters"
 
 
 def as_json(budget: Budget) -> str:

@@ -88,6 +88,7 @@ class Budget:
     largest: tuple[Large, ...]
     intensities: tuple[Intensity, ...]
     left_out: tuple[str, ...]
+    knows_all_parameters: bool
 
 
 def draw_up(filename: str, class_name: str | None, given: Given, balance: float, most: int = 10) -> Budget:
@@ -105,6 +106,7 @@ def draw_up(filename: str, class_name: str | None, given: Given, balance: float,
         tuple(_largest(memory, most)),
         tuple(_intensities(evaluated, single, given, balance)),
         (*_left_out(evaluated, held, memory), *ALWAYS_LEFT_OUT),
+        not held.unknown,
     )
 
 

@@ -214,7 +214,20 @@ def _table(kind: str, config: Mapping[str, Value], number: Callable[..., int], h
                 raise LookupError("kdim")
             shapes = {"in_proj_weight": (3 * width, width), "out_proj.weight": (width, width)}
             return _trained(shapes | ({"in_proj_bias": (3 * width,), "out_proj.bias": (width,)} if bias else {}))
+        case "TransformerEncoderLayer" | "TransformerDecoderLayer":
+            return _trained(_transformer_layer(number("d_model"), number("dim_feedforward", 2048), "Dec" in kind, bias))
     raise LookupError(kind)
+
+
+def _transformer_layer(width: int, inner: int, is_decoder: bool, bias: bool) -> dict[str, tuple[int, ...]]:
+    attentions, norms = (("self_attn", "multihead_attn"), 3) if is_decoder else (("self_attn",), 2)
+    shapes: dict[str, tuple[int, ...]] = {"linear1.weight": (inner, width), "linear2.weight": (width, inner)}
+    for name in attentions:
+        shapes |= {f"{name}.in_proj_weight": (3 * width, width), f"{name}.out_proj.weight": (width, width)}
+    shapes |= {f"norm{number}.weight": (width,) for number in range(1, norms + 1)}
+    if bias:
+        shapes |= {f"{name.removesuffix('weight')}bias": sizes[:1] for name, sizes in shapes.items()}
+    return shapes
 
 
 def _trained(shapes: Mapping[str, tuple[int, ...]]) -> Table:

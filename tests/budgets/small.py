@@ -133,3 +133,24 @@ class Recurrent(nn.Module):
     def forward(self, x):
         out, _ = self.rnn(x)
         return out[:, -1]
+
+
+class Stacked(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.encoder = nn.TransformerEncoderLayer(width, 4, 2 * width, batch_first=True)
+        self.plain = nn.TransformerEncoderLayer(width, 4, bias=False, batch_first=True)
+        self.decoder = nn.TransformerDecoderLayer(width, 4, batch_first=True)
+
+    def forward(self, x):
+        return self.decoder(self.plain(self.encoder(x)), x)
+
+
+class Unknown(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.first = nn.Linear(width, width)
+        self.second = nn.LazyLinear(width)
+
+    def forward(self, x):
+        return self.second(self.first(x))
