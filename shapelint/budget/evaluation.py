@@ -13,11 +13,12 @@ from shapelint.domain.dims import as_dim
 from shapelint.domain.tokens import forget_scopes
 from shapelint.domain.values import Class, Function, Graph, GraphState, Instance, Int, Tensor, Unknown, Value, shape_of
 from shapelint.events import Event, Input, Operation
-from shapelint.interpreter import calls, contracts
-from shapelint.interpreter.classes import DATACLASSES, instantiate, is_module
-from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter import calls
+from shapelint.interpreter.flow.conditions import quietly
 from shapelint.interpreter.frame import Frame, Run, root_scope
-from shapelint.interpreter.functions import parameters
+from shapelint.interpreter.functions.bodies import parameters
+from shapelint.interpreter.functions.classes import DATACLASSES, instantiate, is_module
+from shapelint.interpreter.knowledge import contracts
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.statements import execute_all
@@ -107,7 +108,7 @@ def _configuration(top: Frame, param: cst.Param, given: Given) -> Value:
     configurations = [c for c in classes if isinstance(c, Class) and (c is annotated or _is_dataclass(top, c))]
     if len(configurations) == 1:
         cls = configurations[0]
-        from shapelint.interpreter.fields import field_names
+        from shapelint.interpreter.functions.fields import field_names
 
         known = {name: value for name, value in sizes.items() if name in field_names(cls)}
         return instantiate(top, cls, Arguments(kwargs=known), cls.node)

@@ -8,12 +8,13 @@ import libcst as cst
 
 from shapelint.domain.values import Dict, Function, Instance, Tuple, Value
 from shapelint.events import Event
-from shapelint.interpreter import expressions, hypotheses  # noqa: F401 - rooms import one another; expressions first
-from shapelint.interpreter.classes import is_module, typical_instance
-from shapelint.interpreter.comprehensions import item
+from shapelint.interpreter import expressions  # noqa: F401 - rooms import one another; expressions first
+from shapelint.interpreter.flow.comprehensions import item
 from shapelint.interpreter.frame import LATER_CREDIT, Frame, Project, Run, Watch, root_scope
-from shapelint.interpreter.functions import evaluate_alone
-from shapelint.interpreter.invocation import call_method
+from shapelint.interpreter.functions.bodies import evaluate_alone
+from shapelint.interpreter.functions.classes import is_module, typical_instance
+from shapelint.interpreter.functions.invocation import call_method
+from shapelint.interpreter.knowledge import hypotheses
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.statements import execute_all

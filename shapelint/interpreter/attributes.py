@@ -33,8 +33,11 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Call, Kind, Operation
-from shapelint.interpreter import casting, expressions, fields, hypotheses
+from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions import fields
+from shapelint.interpreter.knowledge import hypotheses
+from shapelint.interpreter.libraries import casting
 from shapelint.interpreter.operations import severed
 from shapelint.interpreter.scopes import named
 from shapelint.ops import layer_attribute, limits
@@ -141,7 +144,7 @@ def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Val
 
 
 def of_space(frame: Frame, base: Layer, name: str) -> Value | None:
-    from shapelint.interpreter import spaces
+    from shapelint.interpreter.libraries import spaces
 
     return spaces.attribute(frame, base, name)
 
@@ -178,7 +181,7 @@ def unwrapped(frame: Frame, found: Value, base: Value, node: cst.CSTNode) -> Val
         case Function(name=name):
             return Method(base, name, found) if isinstance(base, Instance) else found
         case Method(name="property", function=Function() as function):
-            from shapelint.interpreter.invocation import call_function
+            from shapelint.interpreter.functions.invocation import call_function
             from shapelint.interpreter.operations import Arguments
 
             return call_function(frame, function, Arguments((base,)), node) if isinstance(base, Instance) else UNKNOWN

@@ -33,10 +33,12 @@ from shapelint.domain.values import (
     maker_of,
 )
 from shapelint.events import Call, Stored
-from shapelint.interpreter import attributes, comprehensions, draws, iterators, numbers, settings, spaces, trainstates
+from shapelint.interpreter import attributes, numbers
+from shapelint.interpreter.flow import comprehensions, iterators
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.libraries import draws, settings, spaces, trainstates
+from shapelint.interpreter.libraries.objects import seen_as
 from shapelint.interpreter.numbers import Builtin
-from shapelint.interpreter.objects import seen_as
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import lookup
 from shapelint.provenance import originate
@@ -261,7 +263,7 @@ def total(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 def instance_check(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     from shapelint.domain.values import options
-    from shapelint.interpreter.conditions import class_options, is_instance
+    from shapelint.interpreter.flow.conditions import class_options, is_instance
 
     verdicts = {is_instance(option, class_options(arguments.args[1])) for option in options(arguments.args[0])}
     return Const(verdicts.pop()) if len(verdicts) == 1 and None not in verdicts else UNKNOWN

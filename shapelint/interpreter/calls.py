@@ -30,28 +30,22 @@ from shapelint.domain.values import (
     graph_of,
 )
 from shapelint.events import Call
-from shapelint.interpreter import (
-    alternatives,
-    attributes,
-    builtins,
+from shapelint.interpreter import attributes, builtins, containers, expressions, operations
+from shapelint.interpreter.flow import counts, growth
+from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions import alternatives, states
+from shapelint.interpreter.knowledge import uses
+from shapelint.interpreter.libraries import (
     casting,
-    containers,
-    counts,
-    expressions,
-    growth,
     jaxloops,
     jaxtransforms,
     objects,
-    operations,
     pretrained,
     settings,
     spaces,
-    states,
     trainstates,
     transforms,
-    uses,
 )
-from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.ops import lookup, questions
 from shapelint.provenance import originate
@@ -148,11 +142,11 @@ def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) 
         case Method():
             return call_method(frame, callee, arguments, node)
         case Function():
-            from shapelint.interpreter.invocation import call_function
+            from shapelint.interpreter.functions.invocation import call_function
 
             return call_function(frame, callee, arguments, node)
         case Class():
-            from shapelint.interpreter.classes import instantiate
+            from shapelint.interpreter.functions.classes import instantiate
 
             return instantiate(frame, callee, arguments, node)
         case Instance():
@@ -322,8 +316,8 @@ def call_unknown_method(
 
 
 def call_instance_method(frame: Frame, method: Method, arguments: Arguments, node: cst.Call) -> Value:
-    from shapelint.interpreter.classes import library_method
-    from shapelint.interpreter.invocation import call_function
+    from shapelint.interpreter.functions.classes import library_method
+    from shapelint.interpreter.functions.invocation import call_function
 
     if method.name == "super":
         return opaque(frame, method, arguments, node)
@@ -340,7 +334,7 @@ def call_instance_method(frame: Frame, method: Method, arguments: Arguments, nod
 
 def call_instance(frame: Frame, instance: Instance, arguments: Arguments, node: cst.Call) -> Value:
     """A module's forward, or __call__."""
-    from shapelint.interpreter.invocation import call_function
+    from shapelint.interpreter.functions.invocation import call_function
 
     for name in ("__call__", "forward"):
         found = instance.cls.lookup(name)

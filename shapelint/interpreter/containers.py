@@ -20,7 +20,8 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Stored
-from shapelint.interpreter import attributes, expressions, iterators
+from shapelint.interpreter import attributes, expressions
+from shapelint.interpreter.flow import iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 from shapelint.provenance import meeting

@@ -28,16 +28,8 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Branch
-from shapelint.interpreter import (
-    attributes,
-    calls,
-    comprehensions,
-    conditions,
-    growth,
-    iterators,
-    operators,
-    subscripts,
-)
+from shapelint.interpreter import attributes, calls, operators, subscripts
+from shapelint.interpreter.flow import comprehensions, conditions, growth, iterators
 from shapelint.interpreter.frame import Frame
 
 Evaluator = Callable[[Frame, Any], Value]
@@ -273,7 +265,7 @@ def lambda_function(frame: Frame, node: cst.Lambda) -> Value:
 
 
 def named(frame: Frame, node: cst.NamedExpr) -> Value:
-    from shapelint.interpreter.assignments import assign
+    from shapelint.interpreter.flow.assignments import assign
 
     value = evaluate(frame, node.value)
     assign(frame, node.target, value)

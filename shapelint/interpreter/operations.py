@@ -32,8 +32,8 @@ from shapelint.domain.values import (
     options,
 )
 from shapelint.events import Kind, Operation, Site
-from shapelint.interpreter import casting
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.libraries import casting
 from shapelint.ops import Bound, apply, bind_call, bind_method, lookup
 from shapelint.ops.dtypes import result_dtype
 from shapelint.ops.op import ShapeError, Spelling, Unknowable, bind

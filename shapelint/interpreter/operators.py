@@ -30,7 +30,8 @@ from shapelint.domain.values import (
     options,
 )
 from shapelint.events import Joined, Kind, Operation
-from shapelint.interpreter import attributes, iterators
+from shapelint.interpreter import attributes
+from shapelint.interpreter.flow import iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.interpreter.scopes import compare_numbers
@@ -110,7 +111,7 @@ def binary(
             found = on_several(operator, left, right) if are_numbers(left) and are_numbers(right) else None
             return on_tensors(frame, node, operator, left, right, operands) if found is None else found
         case (Hint() | Library(), _) | (_, Hint()) if operator == "BitOr":
-            from shapelint.interpreter.contracts import union
+            from shapelint.interpreter.knowledge.contracts import union
 
             return union(left, right)
     plain = on_numbers(operator, left, right)

@@ -9,24 +9,16 @@ import libcst as cst
 
 from shapelint.domain.values import NONE, UNKNOWN, Layer, Library, Method, Unknown, Value
 from shapelint.events import Branch, Ends, Event, Region, Returned
-from shapelint.interpreter import (
-    assignments,
-    casting,
-    comments,
-    conditions,
-    containers,
-    contracts,
-    definitions,
-    growth,
-    imports,
-    loops,
-    operators,
-)
-from shapelint.interpreter.assignments import assign
+from shapelint.interpreter import containers, imports, operators
 from shapelint.interpreter.expressions import evaluate, truth_of
+from shapelint.interpreter.flow import assignments, conditions, growth, loops
+from shapelint.interpreter.flow.assignments import assign
 from shapelint.interpreter.frame import CALL_COST, Frame
+from shapelint.interpreter.functions import definitions
+from shapelint.interpreter.knowledge import comments, contracts
+from shapelint.interpreter.libraries import casting
+from shapelint.interpreter.libraries.transforms import RAISING, REGIONS
 from shapelint.interpreter.scopes import Path
-from shapelint.interpreter.transforms import RAISING, REGIONS
 
 Executor = Callable[[Frame, Any], None]
 

@@ -33,8 +33,10 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Input, Operation
-from shapelint.interpreter import attributes, expressions, learning, spaces
+from shapelint.interpreter import attributes, expressions
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.knowledge import learning
+from shapelint.interpreter.libraries import spaces
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.ops import environments, part_of
 
@@ -63,7 +65,7 @@ def index_value(frame: Frame, node: cst.Subscript) -> Value:
 
 
 def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
-    from shapelint.interpreter import uses
+    from shapelint.interpreter.knowledge import uses
 
     match base:
         case Tensor():
@@ -91,7 +93,7 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
         case Library(name=name) if name in BRACKETED:
             return bracketed(frame, name, index, node)
         case Hint() | Library() | Class() | Instance():
-            from shapelint.interpreter.contracts import subscripted
+            from shapelint.interpreter.knowledge.contracts import subscripted
 
             return subscripted(base, index)
         case Union(options=options):

@@ -11,8 +11,8 @@ from shapelint.annotations.comments import Claim, of_array
 from shapelint.domain.dims import size
 from shapelint.domain.values import Class, Const, Function, Instance, Int, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Input
-from shapelint.interpreter import contracts, documents, hypotheses
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.knowledge import contracts, documents, hypotheses
 from shapelint.interpreter.scopes import Scope
 from shapelint.provenance import originate
 
@@ -120,7 +120,7 @@ def is_initialised(cls: Class) -> bool:
 
 def entering(frame: Frame, cls: Class, scope: object) -> Value:
     """An object of a class that a parameter brings in: its fields are asked for when they are needed."""
-    from shapelint.interpreter.classes import copied, typical_instance
+    from shapelint.interpreter.functions.classes import copied, typical_instance
 
     if cls.node is None:
         return Unknown()

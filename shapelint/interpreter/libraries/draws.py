@@ -8,7 +8,7 @@ import libcst as cst
 
 from shapelint.domain.dims import Dim, data_dependent
 from shapelint.domain.values import NONE, UNKNOWN, Class, Const, Float, Int, Library, Many, Tuple, Unknown, Value
-from shapelint.interpreter import comprehensions
+from shapelint.interpreter.flow import comprehensions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments

@@ -26,7 +26,8 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Call, Comprehension
-from shapelint.interpreter import expressions, iterators, operators
+from shapelint.interpreter import expressions, operators
+from shapelint.interpreter.flow import iterators
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.interpreter.scopes import Scope
@@ -93,7 +94,7 @@ def loaded(frame: Frame, loader: Layer, node: cst.CSTNode) -> Value | None:
 
 def put_together(frame: Frame, collate: Value, samples: Many, node: cst.CSTNode) -> Value | None:
     """What a `collate_fn` of the linted code makes of a list of samples: a function, a method, or an object."""
-    from shapelint.interpreter.invocation import call_function, call_method
+    from shapelint.interpreter.functions.invocation import call_function, call_method
 
     match collate:
         case Function():
@@ -109,7 +110,7 @@ def put_together(frame: Frame, collate: Value, samples: Many, node: cst.CSTNode)
 
 def of_instance(frame: Frame, value: Instance, node: cst.CSTNode) -> Value:
     """What `for` gets from an object: from its iterator, or by index."""
-    from shapelint.interpreter.invocation import call_method
+    from shapelint.interpreter.functions.invocation import call_method
 
     if value.cls.lookup("__iter__") is not None:
         iterator = call_method(frame, value, "__iter__", Arguments(), node)
@@ -201,8 +202,8 @@ def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bo
 
     Yields the number of items, if known, and whether the items are gone through one by one.
     """
-    from shapelint.interpreter import conditions
-    from shapelint.interpreter.assignments import assign
+    from shapelint.interpreter.flow import conditions
+    from shapelint.interpreter.flow.assignments import assign
 
     iterable = expressions.evaluate(frame, clause.iter)
     iterators.used(frame, iterable, clause.iter)

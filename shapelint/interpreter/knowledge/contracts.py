@@ -13,7 +13,8 @@ from shapelint.domain.dims import size
 from shapelint.domain.joins import leaves, resolve
 from shapelint.domain.values import Function, Int, Tensor, Unknown, Value, tensors_in
 from shapelint.events import Meeting
-from shapelint.interpreter import conditions, subscripts
+from shapelint.interpreter import subscripts
+from shapelint.interpreter.flow import conditions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
 
@@ -47,7 +48,7 @@ def unquoted(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def declared(frame: Frame, hint: hints.TypeHint, scope: object, name: str) -> Value:
     """What a type says of a value. An instance of a project's class went through __init__ with unknown arguments."""
-    from shapelint.interpreter.fields import entering
+    from shapelint.interpreter.functions.fields import entering
 
     plain = (hints.ArrayHint, hints.InstanceHint)  # an alias may be made of itself
 

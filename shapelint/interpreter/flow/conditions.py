@@ -23,8 +23,9 @@ from shapelint.domain.values import (
     same_value,
 )
 from shapelint.events import Input, Kind, Operation
-from shapelint.interpreter import attributes, expressions, learning, operators, subscripts
+from shapelint.interpreter import attributes, expressions, operators, subscripts
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.knowledge import learning
 from shapelint.interpreter.scopes import Path, learn
 from shapelint.ops.questions import may_be_object
 

@@ -26,8 +26,9 @@ from shapelint.domain.values import (
     Unknown,
     Value,
 )
-from shapelint.interpreter import casting, expressions
+from shapelint.interpreter import expressions
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.libraries import casting
 from shapelint.interpreter.operations import Arguments, operate
 
 TRANSPARENT = frozenset(

@@ -14,12 +14,13 @@ import libcst as cst
 from shapelint.domain.dims import anonymous, as_dim
 from shapelint.domain.values import Int, Layer, Run, Shape, Tensor, Unknown, Value
 from shapelint.events import Input
-from shapelint.interpreter import attributes, learning
-from shapelint.interpreter.comprehensions import length
+from shapelint.interpreter import attributes
+from shapelint.interpreter.flow.comprehensions import length
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions.stores import statements
+from shapelint.interpreter.knowledge import learning
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments, operate
-from shapelint.interpreter.stores import statements
 from shapelint.ops import environments
 
 SINGLE, VECTOR = ("observation_space", "action_space"), ("single_observation_space", "single_action_space")

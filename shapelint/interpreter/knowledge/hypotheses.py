@@ -20,10 +20,10 @@ from shapelint.annotations.hints import AnyHint
 from shapelint.domain.dims import Dim, size
 from shapelint.domain.values import NONE, Function, Instance, Shape, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Call, Claimed, Event, Input, Meeting, Operation
-from shapelint.interpreter.documents import documented, known_in, shape_of
 from shapelint.interpreter.frame import Frame, Run
+from shapelint.interpreter.knowledge.documents import documented, known_in, shape_of
+from shapelint.interpreter.knowledge.questions import is_none, questions
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.questions import is_none, questions
 from shapelint.interpreter.scopes import Scope
 
 # Trying out, and taking back.
@@ -135,7 +135,7 @@ def is_field_open(value: Value) -> bool:
 
 
 def may_be_array(frame: Frame, param: cst.Param, stated: Stated) -> bool:
-    from shapelint.interpreter import contracts
+    from shapelint.interpreter.knowledge import contracts
 
     if not isinstance(frame.scope.names[param.name.value], Unknown):
         return True

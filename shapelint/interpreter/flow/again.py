@@ -16,7 +16,7 @@ from shapelint.domain.tokens import Token, is_met
 from shapelint.domain.values import Function, Instance, Layer, Run, Shape, Value, maker_of
 from shapelint.events import Call, Event, Input, Operation
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.learning import open_shapes
+from shapelint.interpreter.knowledge.learning import open_shapes
 from shapelint.interpreter.scopes import Path, meet
 from shapelint.ops.autocast import Autocast
 from shapelint.ops.environments import elements

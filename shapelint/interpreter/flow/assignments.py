@@ -32,17 +32,10 @@ from shapelint.domain.values import (
     options,
 )
 from shapelint.events import Stored, Written
-from shapelint.interpreter import (
-    attributes,
-    comprehensions,
-    containers,
-    expressions,
-    growth,
-    objects,
-    operators,
-    subscripts,
-)
+from shapelint.interpreter import attributes, containers, expressions, operators, subscripts
+from shapelint.interpreter.flow import comprehensions, growth
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.libraries import objects
 from shapelint.interpreter.operations import Arguments, operate
 from shapelint.interpreter.scopes import learn
 from shapelint.provenance import originate
@@ -229,7 +222,7 @@ def names_axes(frame: Frame, target: cst.BaseAssignTargetExpression, source: cst
 
 def unpacked(frame: Frame, tensor: Tensor, node: cst.BaseExpression, count: int, star: int | None) -> Shape | None:
     """The shape once it is known to have as many axes as there are targets; None where it cannot."""
-    from shapelint.interpreter.conditions import has_rank
+    from shapelint.interpreter.flow.conditions import has_rank
 
     shape = tensor.shape
     if star is None:

@@ -26,8 +26,9 @@ from shapelint.domain.values import (
     Value,
     maker_of,
 )
-from shapelint.interpreter import attributes, learning, subscripts
+from shapelint.interpreter import attributes, subscripts
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.knowledge import learning
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import learn
 from shapelint.ops import lookup
@@ -125,7 +126,7 @@ def is_whole(shape: Shape, features: Value | None) -> bool:
 
 def name_axes(frame: Frame, tensor: Tensor, names: Sequence[str], scope: object) -> None:
     """Axes of unknown size take the names that a pattern gives them."""
-    from shapelint.interpreter.assignments import is_nameless
+    from shapelint.interpreter.flow.assignments import is_nameless
 
     for name, found in zip(names, tensor.shape.head):
         size = frame.known(Int(found.size))

@@ -29,8 +29,8 @@ from shapelint.domain.values import (
     number,
 )
 from shapelint.events import Input
-from shapelint.interpreter import fields
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions import fields
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
 

@@ -11,9 +11,9 @@ from shapelint.annotations.comments import Claim, claims
 from shapelint.domain.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, meant_different
 from shapelint.domain.values import UNKNOWN, Function, Instance, Int, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.events import Claimed
-from shapelint.interpreter import hypotheses
-from shapelint.interpreter.documents import OPERATORS, annotated_axis
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.knowledge import hypotheses
+from shapelint.interpreter.knowledge.documents import OPERATORS, annotated_axis
 from shapelint.interpreter.scopes import compare_numbers
 
 

@@ -12,8 +12,8 @@ import libcst as cst
 from shapelint.domain.dims import Dim, as_dim
 from shapelint.domain.values import Many, Tuple, Value
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.questions import nodes
-from shapelint.interpreter.stores import statements
+from shapelint.interpreter.functions.stores import statements
+from shapelint.interpreter.knowledge.questions import nodes
 from shapelint.ops.runs import rounds
 
 APPENDING = frozenset({"append", "appendleft", "insert"})

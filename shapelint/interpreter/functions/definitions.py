@@ -24,10 +24,12 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Call, Declared
-from shapelint.interpreter import contracts, expressions, jaxtransforms, subscripts, transforms
-from shapelint.interpreter.classes import define_class
-from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter import expressions, subscripts
+from shapelint.interpreter.flow.conditions import quietly
 from shapelint.interpreter.frame import DECORATOR_CREDIT, Frame
+from shapelint.interpreter.functions.classes import define_class
+from shapelint.interpreter.knowledge import contracts
+from shapelint.interpreter.libraries import jaxtransforms, transforms
 from shapelint.interpreter.operations import Arguments
 
 JAXTYPING = "jaxtyping."
@@ -85,7 +87,7 @@ def decorated(frame: Frame, decorator: Value, value: Value, node: cst.FunctionDe
 
 def wrapped(frame: Frame, decorator: Function, value: Value, node: cst.FunctionDef) -> Value:
     """What a decorator of the project gives back: the function itself, or one that calls it."""
-    from shapelint.interpreter.invocation import call_function
+    from shapelint.interpreter.functions.invocation import call_function
 
     run = frame.run
     if id(decorator.node) in run.transparent:  # a registry with an entry for each of a hundred functions

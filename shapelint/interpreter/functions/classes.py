@@ -21,12 +21,14 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Call, Stored
-from shapelint.interpreter import expressions, hypotheses, rebinding
-from shapelint.interpreter.fields import annotated, field_names, field_value, typical_field
+from shapelint.interpreter import expressions
+from shapelint.interpreter.flow import rebinding
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions.fields import annotated, field_names, field_value, typical_field
+from shapelint.interpreter.functions.states import changed_later, empty_filled, is_part, keeps_shape
+from shapelint.interpreter.knowledge import hypotheses
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import Scope
-from shapelint.interpreter.states import changed_later, empty_filled, is_part, keeps_shape
 from shapelint.ops.op import unknown_shape
 
 DATACLASSES = frozenset(
@@ -58,7 +60,7 @@ def define_class(frame: Frame, node: cst.ClassDef) -> Class:
 
 def instantiate(frame: Frame, cls: Class, arguments: Arguments, node: cst.CSTNode) -> Value:
     """`Net(64, 1)`: __init__ is evaluated with the arguments."""
-    from shapelint.interpreter.invocation import call_function
+    from shapelint.interpreter.functions.invocation import call_function
 
     instance = Instance(cls, {})
     instance.made_by = Call(cls, arguments.args, tuple(arguments.kwargs.items()), NONE, frame.site(node), frame.regions)
@@ -81,7 +83,7 @@ def instantiate(frame: Frame, cls: Class, arguments: Arguments, node: cst.CSTNod
 
 def typical_instance(frame: Frame, cls: Class) -> Instance:
     """`self` for methods that are evaluated on their own: __init__ ran with unknown arguments."""
-    from shapelint.interpreter.functions import evaluate_alone
+    from shapelint.interpreter.functions.bodies import evaluate_alone
 
     run = frame.run
     if cls in run.instances:
@@ -164,7 +166,7 @@ def is_flax(cls: Class) -> bool:
 
 def applied(frame: Frame, module: Instance, arguments: Arguments, node: cst.Call) -> Value | None:
     """`module.apply(params, x)` of flax is `module(x)`."""
-    from shapelint.interpreter.invocation import call_function
+    from shapelint.interpreter.functions.invocation import call_function
 
     call = module.cls.lookup("__call__")
     if not isinstance(call, Function):

@@ -11,8 +11,8 @@ from shapelint.domain.formats import NARROW
 from shapelint.domain.values import UNKNOWN, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Carried, Grown, Written
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions.stores import statements
 from shapelint.interpreter.scopes import Path
-from shapelint.interpreter.stores import statements
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
 BINDING = frozenset({cst.For, cst.AnnAssign, cst.Del, cst.Expr, cst.With})

@@ -15,10 +15,10 @@ import libcst as cst
 
 from shapelint.domain.dims import anonymous
 from shapelint.domain.values import UNKNOWN, Axis, Class, Function, Instance, Shape, Tensor, Unknown, Value, maker_of
-from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter.flow.conditions import quietly
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions.stores import INITIALISERS, bound_names, changes, statements
 from shapelint.interpreter.scopes import Scope
-from shapelint.interpreter.stores import INITIALISERS, bound_names, changes, statements
 
 MOST = 6  # lines that bind one attribute
 BINDERS = {
@@ -80,7 +80,7 @@ def unknown_sizes(shape: Shape, scope: object) -> Shape:
 
 def stored(frame: Frame, owner: Class, instance: Instance, store: Store) -> Value:
     """What a method binds an attribute to, whatever its arguments and its local names are."""
-    from shapelint.interpreter.functions import frame_of
+    from shapelint.interpreter.functions.bodies import frame_of
 
     function, run = owner.attributes.get(store.method.name.value), frame.run
     if not isinstance(function, Function) or function.node is not store.method:

@@ -11,9 +11,10 @@ from shapelint.domain.joins import any_like, renewed, widened
 from shapelint.domain.tokens import now
 from shapelint.domain.values import Const, Float, Instance, Int, Run, Shape, Tensor, Value
 from shapelint.events import Loop
-from shapelint.interpreter import again, comprehensions, conditions, growth, iterators, lengths, statements
-from shapelint.interpreter.assignments import assign
+from shapelint.interpreter import statements
 from shapelint.interpreter.expressions import evaluate, truth_of
+from shapelint.interpreter.flow import again, comprehensions, conditions, growth, iterators, lengths
+from shapelint.interpreter.flow.assignments import assign
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.scopes import Path
 from shapelint.ops.op import unknown_shape

@@ -25,11 +25,14 @@ from shapelint.domain.values import (
     maker_of,
 )
 from shapelint.events import Call, Event
-from shapelint.interpreter import attributes, hypotheses, learning, objects, states, summaries
+from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import CALL_COST, ENTRY_CREDIT, MOST_DEPTH, Effects, Frame, Remembered
-from shapelint.interpreter.functions import all_parameters, evaluate_body, fill, frame_of, parameters
+from shapelint.interpreter.functions import states, summaries
+from shapelint.interpreter.functions.bodies import all_parameters, evaluate_body, fill, frame_of, parameters
+from shapelint.interpreter.functions.stores import gives_nothing
+from shapelint.interpreter.knowledge import hypotheses, learning
+from shapelint.interpreter.libraries import objects
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.stores import gives_nothing
 from shapelint.provenance import originate
 
 FEW_BITS = frozenset({"float16", "bfloat16", "uint8"})

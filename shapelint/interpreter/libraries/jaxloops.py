@@ -32,7 +32,7 @@ from shapelint.domain.values import (
 )
 from shapelint.interpreter import calls
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.jaxtransforms import batched, item_of, leading
+from shapelint.interpreter.libraries.jaxtransforms import batched, item_of, leading
 from shapelint.interpreter.operations import Arguments
 
 MOST_LEAVES = 16

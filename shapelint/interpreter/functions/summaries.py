@@ -30,11 +30,11 @@ from shapelint.domain.values import (
     Unknown,
     Value,
 )
-from shapelint.interpreter import contracts
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.frame import Run as Analysis
+from shapelint.interpreter.functions.patterns import Matching, are_alike, is_alike
+from shapelint.interpreter.knowledge import contracts
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.patterns import Matching, are_alike, is_alike
 from shapelint.interpreter.scopes import Scope
 from shapelint.ops.runs import joined
 from shapelint.provenance import originate

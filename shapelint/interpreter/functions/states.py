@@ -26,8 +26,8 @@ from shapelint.domain.values import (
 )
 from shapelint.events import Joined
 from shapelint.interpreter.frame import Effects, Frame
+from shapelint.interpreter.functions.stores import changed_attributes, filled_elsewhere, rebound_attributes
 from shapelint.interpreter.operations import Arguments
-from shapelint.interpreter.stores import changed_attributes, filled_elsewhere, rebound_attributes
 from shapelint.provenance import originate
 
 EMPTY = Tuple((), "list")

@@ -27,16 +27,13 @@ from shapelint.domain.values import (
     Value,
 )
 from shapelint.events import Entered, Input, Left, Region
-from shapelint.interpreter import (
-    again,
-    casting,
-    contracts,
-    expressions,
-    hypotheses,
-    summaries,
-)
-from shapelint.interpreter.conditions import quietly
+from shapelint.interpreter import expressions
+from shapelint.interpreter.flow import again
+from shapelint.interpreter.flow.conditions import quietly
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions import summaries
+from shapelint.interpreter.knowledge import contracts, hypotheses
+from shapelint.interpreter.libraries import casting
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import Scope
 from shapelint.provenance import meeting, originate
@@ -203,7 +200,7 @@ def attempt(inner: Frame, function: Function, begun: again.Start, at_call: bool)
 
 def decorated_regions(frame: Frame, function: Function) -> Iterator[Region]:
     """@torch.no_grad() and its like hold for the whole body."""
-    from shapelint.interpreter.transforms import REGIONS
+    from shapelint.interpreter.libraries.transforms import REGIONS
 
     for decorator in function.node.decorators:
         node = decorator.decorator

@@ -1,0 +1,1 @@
+"""What annotations, docstrings, comments and uses say of values, and whether values meet it."""
