@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.analysis.axes.batch_axis import is_last_state
 from shapelint.analysis.evidence import PLACE_KEEPING, made_by
+from shapelint.analysis.index import once_per_file
 from shapelint.analysis.uses import consumers, is_same, made
 from shapelint.domain.dims import ONE
-from shapelint.domain.values import NONE, Int, Tensor, Tuple
-from shapelint.events import Event, Kind, Operation
+from shapelint.domain.values import NONE, Int, Library, Slice, Tensor, Tuple, Value, maker_of
+from shapelint.events import Call, Event, Input, Kind, Operation, Written
+from shapelint.provenance import ancestors
 
 MOST_STEPS = 8
+SHOWING: Mapping[str, frozenset[str]] = {
+    "matplotlib": frozenset({"imshow", "imsave", "plot"}),
+    "PIL": frozenset({"fromarray"}),
+    "cv2": frozenset({"imshow", "imwrite"}),
+    "imageio": frozenset({"imwrite", "imsave"}),
+    "skimage": frozenset({"imshow", "imsave"}),
+    "scipy": frozenset({"write"}),
+    "soundfile": frozenset({"write"}),
+    "torchaudio": frozenset({"save"}),
+}
 LEADING = frozenset({"stack", "permute", "transpose", "movedim"})  # axis 0 of what they give may count anything
 
 
 def is_meant(events: Sequence[Event], event: Operation, operand: Tensor) -> bool:
     """Whether no use asks for the axis, or one says that it is to go."""
+    if is_crop(operand) or is_of_parameters(events, operand):
+        return True
     left = (operand.shape.rank or 0) - sum(axis.size == ONE for axis in operand.shape.axes)
     return is_harmless(events, event) or asks_for_fewer(events, event, left)
 
@@ -29,13 +43,18 @@ def is_harmless(events: Sequence[Event], event: Operation) -> bool:
 
 def asks_nothing(events: Sequence[Event], use: Operation, squeezed: Operation) -> bool:
     is_stored = use.name in {"setitem", "at_set"} and is_same(use.arguments.get("value"), made(squeezed))
-    is_copy = use.kind is Kind.CAST or use.name in {"clone", "neg"}
+    is_copy = use.kind in {Kind.CAST, Kind.ELEMENTWISE} or use.name == "clone"
     return use.name == "item" or is_stored or (is_copy and is_harmless(events, use))
 
 
 def asks_for_fewer(events: Sequence[Event], event: Operation, left: int, depth: int = 0) -> bool:
-    """Whether the axes are put in an order of fewer than are left: `picture.squeeze().permute(1, 2, 0)`."""
+    """Whether one sample is shown or written, or fewer axes than are left are put in an order.
+
+    `picture.squeeze().permute(1, 2, 0)`, `write(path, rate, audio.squeeze().numpy())`
+    """
     for use in consumers(events, made(event)):
+        if isinstance(use, Call) and shows(use.callee):
+            return True
         if not isinstance(use, Operation) or depth > MOST_STEPS:
             continue
         order = use.arguments.get("dim") if use.name == "permute" else None
@@ -44,6 +63,55 @@ def asks_for_fewer(events: Sequence[Event], event: Operation, left: int, depth: 
         if (use.kind in PLACE_KEEPING or keeps_all(use)) and asks_for_fewer(events, use, left, depth + 1):
             return True
     return False
+
+
+def shows(callee: Value) -> bool:
+    """Whether a function of a library shows one picture or sound, or writes it into a file."""
+    package, _, rest = callee.name.partition(".") if isinstance(callee, Library) else ("", "", "")
+    return package in SHOWING and rest.rpartition(".")[2] in SHOWING[package]
+
+
+def is_crop(operand: Tensor) -> bool:
+    """Whether the first two axes lost the same border: `picture[b : h - b, b : w - b]` has none for the samples."""
+    event = made_by(operand)
+    index = event.arguments.get("index") if isinstance(event, Operation) and event.name == "getitem" else None
+    match index:
+        case Tuple(items=(Slice(start=first), Slice(start=second), *_)):
+            return first != NONE and first == second
+    return False
+
+
+def is_of_parameters(events: Sequence[Event], operand: Tensor) -> bool:
+    """Whether all that it was computed from are Parameters, whose sizes are those of a model."""
+    maker = made_by(operand)
+    if maker is None:
+        return False
+    roots = [event for event in (maker, *ancestors(maker, MOST_STEPS)) if isinstance(event, Input)]
+    first = next((event for event in roots if event.kind == "attribute"), None)
+    if first is None or any(event is not first and not is_behind(event, first) for event in roots):
+        return False
+    return first.annotation.rpartition(".")[2] == "Parameter" or first.name in written_as_data(events)
+
+
+def is_behind(event: Event, first: Input) -> bool:
+    """Whether an event is what the object came from whose attribute was taken."""
+    maker = maker_of(first.source) if first.source is not None else None
+    return maker is not None and (event is maker or any(earlier is event for earlier in ancestors(maker, MOST_STEPS)))
+
+
+@once_per_file
+def _written(events: Sequence[Event]) -> Iterator[str]:
+    for event in events:
+        values = (event.owner,) if isinstance(event, Written) and event.attribute == "data" else ()
+        for maker in map(made_by, event.values if isinstance(event, Operation | Call) else ()):
+            if isinstance(maker, Input) and maker.name == "data" and maker.source is not None:
+                values = (*values, maker.source)
+        yield from (maker.name for maker in map(made_by, values) if isinstance(maker, Input))
+
+
+def written_as_data(events: Sequence[Event]) -> frozenset[str]:
+    """The attributes of which `.data` is taken or replaced: only Parameters are handled so."""
+    return frozenset(_written(events))
 
 
 def keeps_all(use: Operation) -> bool:
