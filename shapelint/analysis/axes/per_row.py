@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.axes.squeezed import shows
 from shapelint.analysis.evidence import PLACE_KEEPING, elementwise_sources, identity, made_by, written
 from shapelint.analysis.index import once_per_file
 from shapelint.analysis.iterations import CALLED, Round, variables
@@ -16,6 +17,7 @@ from shapelint.domain.values import (
     Instance,
     Int,
     Layer,
+    Library,
     Method,
     Slice,
     Tensor,
@@ -25,10 +27,13 @@ from shapelint.domain.values import (
     maker_of,
 )
 from shapelint.events import Call, Event, Grown, Input, Item, Kind, Loop, Operation, Site
+from shapelint.provenance import ancestors
 
 FEWEST = 32  # a loop over heads, levels or layers is no loop over samples
 MATMULS = frozenset({"matmul", "mv", "dot", "mm", "linear"})
 INSERTING = frozenset({"unsqueeze", "expand_dims", "reshape", "view"})
+DELAYED = frozenset({"joblib.delayed", "joblib.parallel.delayed", "dask.delayed"})
+MOST_STEPS = 40
 CONVERTING = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "FloatTensor", "Tensor"})
 
 
@@ -55,12 +60,24 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
                 is_model = (name == "forward" and owner is not None) or _multiplies(found, event)
             case _:
                 continue
-        if not is_model or not _is_used(found, event):
+        if not is_model or not _is_used(found, event) or _is_new_model(found, event) or _is_shown(found, event):
             continue
         if bound is None:
             bound = variables(found.loop)
         if _is_operator(event) or not bound & set(re.findall(r"\w+", callee_of(event))):
             yield event
+
+
+def _is_new_model(found: Round, call: Operation | Call) -> bool:
+    """Whether the round makes what it calls, as when one sample at a time is left out."""
+    name = callee_of(call)
+    return name.isidentifier() and re.search(rf"\b{name} ?= ?[^=]", found.loop.site.text) is not None
+
+
+def _is_shown(found: Round, call: Operation | Call) -> bool:
+    """Whether each round draws what comes out: that is for few rows."""
+    drawn = (e for e in found.events if isinstance(e, Call) and shows(e.callee))
+    return any(earlier is call for event in drawn for earlier in ancestors(event, MOST_STEPS))
 
 
 def _multiplies(found: Round, call: Call) -> bool:
@@ -85,8 +102,10 @@ def _row_event(value: Value) -> Event | None:
 
 
 def _is_value(callee: Unknown) -> bool:
-    """A parameter, an attribute or what a call gave; an imported function is hardly a model."""
+    """A parameter, an attribute or what a call gave; an imported function is hardly a model, nor one that waits."""
     maker = maker_of(callee)
+    if isinstance(maker, Call) and isinstance(maker.callee, Library) and maker.callee.name in DELAYED:
+        return False
     return maker is not None and not (isinstance(maker, Input) and maker.kind == "import")
 
 
@@ -122,10 +141,19 @@ def row_of(found: Round, call: Operation | Call) -> Row | None:
     callee = call.callee if isinstance(call, Call) else None
     if isinstance(call, Call) and _is_of_pairs(call):
         return None
+    if isinstance(callee, Unknown) and any(map(_is_choice, call.args if isinstance(call, Call) else ())):
+        return None
     ranks = {BATCH_OF_ONE} if isinstance(callee, Method) and callee.function is None else {BATCH_OF_ONE, 1}
     if isinstance(call, Call) and isinstance(callee, Function) and _multiplies(found, call):
         ranks.add(OF_UNKNOWN_RANK)
     return next((row for row, rank in rows if rank in ranks), None)
+
+
+def _is_choice(value: Value) -> bool:
+    """A row of chosen classes: who is given it tells what they mean, word by word."""
+    maker = maker_of(value) if isinstance(value, Tensor) and value.dtype == "int64" else None
+    before = ancestors(maker, MOST_STEPS) if maker is not None else ()
+    return any(isinstance(event, Operation) and event.name == "argmax" for event in before)
 
 
 @once_per_file
