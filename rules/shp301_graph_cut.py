@@ -36,6 +36,7 @@ from shapelint.analysis.gradients.jax_tracing import concretised, dead_objective
 from shapelint.analysis.gradients.seemingly_trained import passed_by
 from shapelint.analysis.gradients.wording import arguments_of, means, quoted, reason, trained_by, words_for
 from shapelint.analysis.training.misdirected_losses import Barren, barren_terms
+from shapelint.analysis.training.starved import starved
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -52,11 +53,11 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             source = trained_by(dead.cut)
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
-    for cut, place in onward(events):
+    for cut, place in (*onward(events), *starved(events)):
         if cut.takes_out:
             yield Report(
                 cut.event,
-                f"{words_for(cut)} gets no gradient past this, nor elsewhere, though an optimizer is to train it and "
+                f"{words_for(cut)} gets no gradient past this, nor elsewhere, though it is there to be trained and "
                 f"{quoted(place.site)} goes on with the result. Pass it on without {means(cut)}, or freeze it",
                 (Clue("goes on here", place.site),),
             )

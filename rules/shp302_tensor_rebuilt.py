@@ -36,7 +36,8 @@ from shapelint.analysis.gradients.dead_terms import (
     relabelled,
 )
 from shapelint.analysis.gradients.detached_activations import left_in_forward
-from shapelint.analysis.gradients.wording import trained_by, words_for
+from shapelint.analysis.gradients.wording import quoted, trained_by, words_for
+from shapelint.analysis.training.starved import starved
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -58,6 +59,14 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 cut.event,
                 f"A new tensor without a history, and forward goes on with it: {words_for(cut)} gets no gradient. "
                 "Pass the tensor on as it is, with .to(dtype) where the dtype matters",
+            )
+    for cut, place in starved(events):
+        if cut.rebuilds:
+            yield Report(
+                cut.event,
+                f"A new tensor without a history: {words_for(cut)} gets no gradient past it, nor elsewhere, though "
+                f"{quoted(place.site)} goes on with the result. Pass the tensor on as it is",
+                (Clue("goes on here", place.site),),
             )
     for event in rebuilt_parameters(events):
         yield Report(

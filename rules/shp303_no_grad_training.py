@@ -52,6 +52,7 @@ from shapelint.analysis.gradients.seemingly_trained import beside_frozen, compar
 from shapelint.analysis.gradients.wording import quoted, words_for
 from shapelint.analysis.index import events_of
 from shapelint.analysis.training.misdirected_losses import barren_terms
+from shapelint.analysis.training.starved import starved
 from shapelint.events import Event, Region
 from shapelint.rule import Clue, Report
 
@@ -81,7 +82,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"{words_for(barren.cut)} gets none from it. Compute it outside",
                 (Clue("part of the loss here", barren.loss.site),),
             )
-    for cut, place in onward(events):
+    for cut, place in (*onward(events), *starved(events)):
         if isinstance(cut.event, Region):
             yield Report(
                 cut.event,

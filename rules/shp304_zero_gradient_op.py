@@ -40,6 +40,7 @@ from shapelint.analysis.gradients.detached_activations import onward
 from shapelint.analysis.gradients.jax_tracing import dead_objectives, without_gradient
 from shapelint.analysis.gradients.wording import OTHERWISE, quoted, words_for
 from shapelint.analysis.training.misdirected_losses import barren_terms
+from shapelint.analysis.training.starved import starved
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -68,7 +69,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 end.event,
                 f"jax.grad gives only zeros here: {missing(end)}, and the loss has no other way. {INSTEAD}",
             )
-    for end, place in onward(events):
+    for end, place in (*onward(events), *starved(events)):
         if end.is_flat:
             yield Report(
                 end.event,

@@ -32,6 +32,7 @@ from shapelint.analysis.gradients.seemingly_trained import bare_leaves, entered_
 from shapelint.analysis.registration import (
     PLAIN,
     changed_parameter,
+    collected,
     hidden,
     identity,
     is_module,
@@ -83,6 +84,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
 def _stored(stored: Stored, events: Sequence[Event]) -> Iterator[Report]:
     target = f"self.{stored.attribute}"
     found = list(hidden(stored.value) if stored.container is None else learners(stored.value))
+    found = found or list(collected(stored, events))
     plain = "SimpleNamespace" if isinstance(stored.value, Unknown) else "list"
     container = stored.container or getattr(stored.value, "kind", plain)
     if container in PLAIN and found and not any(identity(value) in kept(events) for value in found):

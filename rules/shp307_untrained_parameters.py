@@ -32,11 +32,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.training.forgotten import lost
 from shapelint.analysis.training.misdirected_losses import misdirected
 from shapelint.analysis.training.never_zeroed import never_zeroed
 from shapelint.analysis.training.replaced_leaves import leaves_lost
 from shapelint.analysis.training.stepping import hazards
-from shapelint.analysis.training.untrained import lost, may_be_zeroed
+from shapelint.analysis.training.untrained import may_be_zeroed
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -74,6 +75,10 @@ LOST = {
     "copied": (
         "The loss is computed by this new model, but the optimizer holds the parameters of the one before: "
         "nothing is trained. Build the optimizer after this line"
+    ),
+    "thawed": (
+        "The optimizer picks the parameters that require gradients, and those that `{name}` lets train later do not "
+        "yet: they never train. Give it all parameters, or add_param_group() when they are to train"
     ),
     "twice": (
         "`{name}` is given to the optimizer twice, and nothing is gained by it: where another module was meant in its "

@@ -23,7 +23,7 @@ from shapelint.domain.values import (
     Value,
     maker_of,
 )
-from shapelint.events import Call, Entered, Event, Kind, Left, Operation, Returned, Stored
+from shapelint.events import Call, Entered, Event, Grown, Kind, Left, Operation, Returned, Stored
 from shapelint.provenance import ancestors
 
 # Containers that nn.Module does not look into, and those of torch's that it does.
@@ -87,6 +87,11 @@ def is_module(value: Value | None) -> bool:
     return isinstance(value, Instance) and is_module_class(value.cls)
 
 
+def is_layer_class(value: Value) -> bool:
+    """An object of a class of the linted code that derives from a layer with weights: it has these, too."""
+    return isinstance(value, Instance) and value.cls.is_a(*WEIGHTED_LAYERS)
+
+
 def is_module_class(value: Value) -> bool:
     return isinstance(value, Class) and value.is_a(*MODULE_BASES)
 
@@ -133,6 +138,21 @@ def hidden(value: Value) -> Iterator[Value]:
         case Union(options=options):
             for option in options:
                 yield from hidden(option)
+
+
+def collected(stored: Stored, events: Sequence[Event]) -> Iterator[Value]:
+    """What learns in a local list of which no more is known than that it becomes an attribute: `self.layers = layers`.
+
+    Not where a ModuleList is made of the list as well.
+    """
+    name = stored.site.text.partition("=")[2].strip()
+    if not (isinstance(stored.value, Many) and stored.value.kind == "list" and name.isidentifier()):
+        return
+    within = next(step.stack for step in steps_of(events, Stored) if step.event is stored)[-1:]
+    beside = [step.event for step in steps_of(events, Grown, Stored) if step.stack[-1:] == within]
+    registered = (e.site.text.partition("=")[2] for e in beside if getattr(e.values[0], "kind", None) in LOOKED_INTO)
+    if not any(re.search(rf"\b{name}\b", text) for text in registered):
+        yield from (found for e in beside if isinstance(e, Grown) and e.name == name for found in learners(e.value))
 
 
 def nested(value: Value) -> bool:

@@ -17,6 +17,8 @@ from shapelint.domain.values import (
     Dict,
     Float,
     Function,
+    Graph,
+    GraphState,
     Instance,
     Int,
     Layer,
@@ -40,7 +42,7 @@ from shapelint.interpreter.knowledge import hypotheses
 from shapelint.interpreter.libraries import casting
 from shapelint.interpreter.operations import severed
 from shapelint.interpreter.scopes import named
-from shapelint.ops import layer_attribute, limits
+from shapelint.ops import layer_attribute, limits, lookup
 from shapelint.ops.attributes import tensor_attribute
 from shapelint.ops.environments import SPACE
 from shapelint.provenance import originate
@@ -67,6 +69,7 @@ OPERATIONS: Mapping[str, tuple[str, Kind]] = {
 }
 
 # What only arrays have: an unknown value with it counts as one.
+INHERITED = frozenset({"weight", "bias"})  # what classes that derive from a layer have of it
 ARRAY_ATTRIBUTES = frozenset({"shape", "ndim", "T", "mT"})
 
 
@@ -169,10 +172,18 @@ def of_instance(frame: Frame, base: Instance, name: str, node: cst.Attribute) ->
     found = base.cls.lookup(name)
     if found is not None:
         return unwrapped(frame, found, base, node)
-    if any(isinstance(ancestor, Library) for ancestor in base.cls.ancestry()):
-        return Method(base, name)
+    libraries = [ancestor.name for ancestor in base.cls.ancestry() if isinstance(ancestor, Library)]
+    if libraries:
+        return inherited_weight(base, name, libraries) or Method(base, name)
     scope = (base.cls.name, id(base.cls))
     return frame.unknown(name, node, "attribute", base, size(name, scope))
+
+
+def inherited_weight(base: Instance, name: str, libraries: list[str]) -> Tensor | None:
+    """`self.weight` in a class that derives from a layer of torch, if it is one."""
+    if name not in INHERITED or not any(library.startswith("torch.nn.") and lookup(library) for library in libraries):
+        return None
+    return Tensor(library="torch", graph=Graph(GraphState.LEAF, frozenset({(base, name)})))
 
 
 def unwrapped(frame: Frame, found: Value, base: Value, node: cst.CSTNode) -> Value:

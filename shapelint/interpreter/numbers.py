@@ -130,7 +130,9 @@ def absolute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 def told(frame: Frame, name: str, values: tuple[Value, ...], node: cst.Call) -> Value:
     """What is computed from what may be a number that was taken from a tensor is part of the data flow."""
-    if not any(isinstance(value, Unknown | Float) and isinstance(value.made_by, Operation) for value in values):
+    if not any(
+        isinstance(value, Unknown | Float | Tensor) and isinstance(value.made_by, Operation) for value in values
+    ):
         return UNKNOWN
     given = dict(zip(("x", "y"), values))
     event = Operation(

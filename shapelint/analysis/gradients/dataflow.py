@@ -14,9 +14,12 @@ from shapelint.analysis.gradients.effects import (
     BESIDE,
     SIZES,
     WITH_INDICES,
+    addends,
+    computed_with,
     cuts,
     effect_of,
     is_array_of_numpy,
+    is_counted,
     is_differentiated,
     is_flat,
     rebuilds,
@@ -56,7 +59,6 @@ from shapelint.provenance import enters, hands, parts, was_not_followed
 
 ATTACHED = frozenset({GraphState.GRAPH, GraphState.LEAF})  # computed, or the weight of a layer itself
 LEAVES = frozenset({"parameter", "requires_grad_"})
-LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
 COUNTS = re.compile(r"\b(U?[Ii]nt\d*|[Bb]ool|LongTensor|BoolTensor)\b")  # annotations of what has no gradient
 STARTS = frozenset({Kind.CREATION, Kind.RANDOM})
 MOST_DEPTH = 400
@@ -246,7 +248,8 @@ class Flow:
             case Joined(options=options):
                 return self.any_of(options)
             case Operation():
-                return self.outside(event, self.of_operation(event))
+                hold = self.of_operation(event)
+                return hold if event in hold.live else self.outside(event, hold)  # a leaf is one, wherever it is made
             case Call():
                 return self.outside(event, self.of_call(event))
         return LOOSE
@@ -279,7 +282,7 @@ class Flow:
             return LOOSE
         if event.name in SIZES or (effect_of(event) is GraphEffect.CONSTANT and not rebuilds(event)):
             return LOOSE
-        operands = self.any_of(event.values) | self.hold(event.layer)
+        operands = self.any_of(computed_with(event)) | self.hold(event.layer)
         if is_array_of_numpy(event):
             return Hold(cuts=operands.cuts)
         if cuts(event) or (rebuilds(event) and not is_differentiated(self.events, event)) or is_flat(event):
@@ -296,7 +299,8 @@ class Flow:
         is_mask = event.name == "mul" and all(cut.is_flat for cut in operands.cuts)
         depth = 50 if is_mask else 0  # it weighs what was computed from them, too
         given = [value for value in event.values if enters(value, depth) and self.hold(value) == LOOSE]
-        return deliberate and any(isinstance(value, Tensor | Unknown) for value in given)
+        is_weight = (isinstance(value, Tensor | Unknown) and not is_counted(self.events, value) for value in given)
+        return deliberate and any(is_weight)
 
     def of_call(self, event: Call) -> Hold:
         """A project's function gives what it computed; of others only what they were called with is known."""
@@ -317,6 +321,8 @@ class Flow:
                 return given if self.doubts is None else LOOSE
             case Method(receiver=Tensor() as receiver):
                 return self.hold(receiver) | given
+            case Method() if not given.live and (own := flow_of(self.events).hold(self.of_namesake(event.callee))).cuts:
+                return own  # its weights are taken out of the graph in it: `net.penalty()` of numbers
             case Method(receiver=receiver) if self.hold(receiver) != LOOSE:
                 return self.hold(receiver) | given
             case Layer():
@@ -371,20 +377,6 @@ class Flow:
             factors = [value for value in event.values if self.hold(value) != LOOSE]
             return (factors[0],) if len(factors) == 1 else None
         return addends(event)
-
-
-def addends(event: Event) -> tuple[Value, ...] | None:
-    """What an event adds up or hands on, and all factors of a product; None where it computes something of its own."""
-    match event:
-        case Joined(options=options):
-            return options
-        case Call(callee=Function(), result=result) if maker_of(result) is not None:
-            return (result,)
-        case Item(of=Call(callee=Function(), result=Tuple(items=items)), index=index) if index < len(items):
-            return (items[index],)
-        case Operation(name=name) if name in LINEAR:
-            return event.values
-    return None
 
 
 @once_per_file

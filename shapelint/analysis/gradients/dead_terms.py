@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.gradients.dataflow import LINEAR, LOOSE, Cut, Flow, addends, flow_of
-from shapelint.analysis.gradients.effects import NUMBERS, cuts, rebuilds
-from shapelint.analysis.gradients.frozen import handled, is_among, optimized
+from shapelint.analysis.gradients.dataflow import LOOSE, Cut, Flow, Hold, flow_of
+from shapelint.analysis.gradients.effects import LINEAR, NUMBERS, addends, cuts, is_differentiated, rebuilds
+from shapelint.analysis.gradients.frozen import handled, is_among, optimized, source_of
 from shapelint.analysis.index import events_of, once_per_file, operations, places
 from shapelint.analysis.registration import is_module, is_parameter, steps_of
 from shapelint.domain.record import record
@@ -14,6 +14,7 @@ from shapelint.domain.regions import is_without_gradients
 from shapelint.domain.values import (
     NONE,
     TRUE,
+    UNKNOWN,
     Dict,
     Function,
     Layer,
@@ -122,6 +123,7 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
     flow = Flow(events, seeds=None)
     found: set[object] = set()
     labels: set[object] = set()
+    called = {source_of(call.callee) for call in events_of(events, Call) if isinstance(call.callee, Unknown)}
     for event in operations(events, {Kind.LOSS, Kind.REDUCTION}):
         match event:
             case Operation(kind=Kind.LOSS, values=(prediction, *others)):
@@ -131,7 +133,9 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
                 found |= predictions
                 labels |= beside - predictions
             case Operation(kind=Kind.REDUCTION, values=(averaged, *_)) if event.arguments.get("dim", NONE) == NONE:
-                found |= flow.hold(averaged).live
+                live, behind = flow.hold(averaged).live, ancestors(event, 200)
+                is_given = any(isinstance(e, Call) and source_of(e.callee) in called for e in behind)
+                found |= live & called if is_given else live  # what a model gave is averaged with its labels
     return (origin for origin in found - labels if isinstance(origin, Input))
 
 
@@ -223,17 +227,22 @@ def is_scalar(flow: Flow, value: Value) -> bool:
     """A single number by the way it was computed: a loss, a full reduction, or one taken out with item()."""
     maker = maker_of(value.options[0] if isinstance(value, Union) else value)
     if isinstance(maker, Call):
-        namesake = flow.of_namesake(maker.callee)
-        maker = maker_of(namesake) if namesake is not None else None
+        value = flow.of_namesake(maker.callee) or UNKNOWN
+        maker = maker_of(value)
+    if isinstance(value, Tensor) and value.shape.rank == 0 and maker is not None:
+        return True
     while isinstance(maker, Operation):
-        if maker.kind is Kind.LOSS or maker.name == "item" or maker.callee in NUMBERS:
+        is_single = isinstance(maker.result, Tensor) and maker.result.shape.rank == 0
+        if is_single or maker.kind is Kind.LOSS or maker.name == "item" or maker.callee in NUMBERS:
             return True
         if maker.kind is Kind.REDUCTION:
             return maker.arguments.get("dim", NONE) == NONE
         inner = [maker_of(operand) for value in maker.values for operand in options(value)]
-        if not (cuts(maker) or rebuilds(maker) or maker.name in LINEAR) or not inner:
+        known = [event for event in inner if event is not None]
+        is_mere = maker.name in LINEAR or (maker.kind is Kind.ELEMENTWISE and len(known) == 1)  # max(0.0, norm - 1)
+        if not (cuts(maker) or rebuilds(maker) or is_mere):
             return False
-        maker = next((event for event in inner if event is not None), None)
+        maker = known[0] if known else None
     return False
 
 
@@ -304,20 +313,42 @@ def collected(events: Sequence[Event]) -> Iterator[str]:
         match call.callee:
             case Method(name="append" | "extend", receiver=receiver) if isinstance(maker_of(receiver), Input):
                 maker = maker_of(receiver)
-                if isinstance(maker, Input) and maker.kind == "attribute" and flow.any_of(call.args).live:
+                held = flow.any_of(call.args)
+                if isinstance(maker, Input) and maker.kind == "attribute" and (held.live or is_number(held)):
                     yield maker.name
 
 
 def ends(flow: Flow, losses: Sequence[tuple[Value, Event, bool]]) -> Iterator[Operation]:
-    """The copies of attached values, `torch.tensor(parts, requires_grad=True)`, that are all a loss hangs on."""
+    """The copies of what is trained, `torch.tensor(parts, requires_grad=True)`, that are all a term hangs on."""
     for loss, _, is_certain in losses:
-        live = flow.hold(loss).live if is_certain or is_scalar(flow, loss) else ()
-        for origin in live if len(live) == 1 else ():
-            if isinstance(origin, Operation) and origin.name == "tensor":
-                source = maker_of(origin.values[0])
-                name = source.name if isinstance(source, Input) and source.kind == "attribute" else ""
-                if flow.any_of(origin.values).live or (name and name in collected(flow.events)):
+        for term in flow.terms(loss) if is_certain else (loss,):
+            live = flow.hold(term).live if is_certain or is_scalar(flow, term) else ()
+            for origin in live if len(live) == 1 else ():
+                if isinstance(origin, Operation) and is_copy(flow, origin) and not is_asked_for(flow, origin):
                     yield origin
+
+
+def is_copy(flow: Flow, leaf: Operation) -> bool:
+    """Whether a leaf is made of what is attached, of numbers taken from that, or of a list of either."""
+    made = maker_of(leaf.values[0]) if leaf.name == "requires_grad_" else leaf
+    if not isinstance(made, Operation) or made.name not in {"tensor", "from_numpy", "variable"}:
+        return False
+    held, source = flow.any_of(made.values), maker_of(made.values[0])
+    name = source.name if isinstance(source, Input) and source.kind == "attribute" else ""
+    is_array = bool(held.cuts) and any(isinstance(v, Tensor) and v.library == "numpy" for v in made.values)
+    return bool(held.live) or is_number(held) or is_array or (bool(name) and name in collected(flow.events))
+
+
+def is_number(held: Hold) -> bool:
+    """Whether Python numbers are all that is left of what was attached."""
+    taken = (cut.event for cut in held.cuts if cut.takes_out and isinstance(cut.event, Operation))
+    return any(event.name in {"item", "tolist"} or event.callee in NUMBERS for event in taken)
+
+
+def is_asked_for(flow: Flow, leaf: Operation) -> bool:
+    """Whether a leaf is there for its own gradient: an optimizer has it, or somebody reads it."""
+    given = {maker_of(event.source) for event in events_of(flow.events, Input) if event.name == "grad" and event.source}
+    return leaf in optimized(flow.events) or leaf in given or is_differentiated(flow.events, leaf)
 
 
 def is_cut(event: Event | None) -> bool:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.analysis.gradients.dataflow import Cut, Flow, flow_of
 from shapelint.analysis.gradients.dead_terms import is_made, losses
-from shapelint.analysis.gradients.effects import cuts, is_flat, rebuilds
+from shapelint.analysis.gradients.effects import computed_with, cuts, is_flat, rebuilds
 from shapelint.analysis.gradients.frozen import handled, is_among, optimized, parts_of, switched_off
 from shapelint.analysis.gradients.reachability import makers, reached_by_losses
 from shapelint.analysis.index import events_of, once_per_file, operations
 from shapelint.analysis.registration import WEIGHTED_LAYERS, Step, is_module, is_parameter, steps_of
 from shapelint.domain.regions import SWITCHES, is_without_gradients
 from shapelint.domain.values import FALSE, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
-from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned
+from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned, Stored
 from shapelint.provenance import ancestors, sources
 
 MOST_SEEN = 400
@@ -47,7 +47,7 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
                 if parameters and is_taken and cuts(event) and not is_without_gradients(event.regions):
                     leaving.setdefault(id(event), (Cut(event, parameters), step))
             case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
-                held = flow.any_of(event.values)
+                held = flow.any_of(computed_with(event))
                 lost = held.live.union(*(cut.lost for cut in held.cuts))
                 own = frozenset(origin for origin in lost if isinstance(origin, Layer))
                 cut = held.cuts[0] if held.cuts else Cut(event, own)
@@ -276,19 +276,33 @@ def frozen_inputs(events: Sequence[Event]) -> Iterator[Cut]:
                     yield cut
 
 
-def recorded_by_hooks(events: Sequence[Event]) -> Iterator[Operation]:
+def recorded_by_hooks(events: Sequence[Event]) -> Iterator[Operation | Input]:
     """Detached outputs that a forward hook records, where a loss compares nothing but such records."""
     hooks = (call for call in events_of(events, Call) if isinstance(call.callee, Method))
     if not any(call.callee.name == "register_forward_hook" for call in hooks if isinstance(call.callee, Method)):
         return
     compared = set(compared_records(events))
-    for grown in events_of(events, Grown):
-        maker = maker_of(grown.value)
-        is_record = grown.owner is not None and grown.name.rpartition(".")[2] in compared
-        if is_record and isinstance(maker, Operation) and cuts(maker):
-            given = maker_of(maker.values[0])
-            if isinstance(given, Input) and given.kind == "parameter":
-                yield maker
+    for step in steps_of(events, Grown, Stored):
+        event = step.event
+        if isinstance(event, Grown) and event.owner is not None:
+            name = event.name.rpartition(".")[2]
+        elif isinstance(event, Stored) and event.container is None:
+            name = event.attribute
+        else:
+            continue
+        maker = maker_of(event.values[0])
+        if name in compared and isinstance(maker, Operation | Input) and is_detached_argument(maker):
+            yield maker
+
+
+def is_detached_argument(maker: Operation | Input) -> bool:
+    """`output.detach()` or `output.data` of what a function is given."""
+    is_data = isinstance(maker, Input) and maker.kind == "attribute" and maker.name == "data"
+    if not is_data and not (isinstance(maker, Operation) and cuts(maker)):
+        return False
+    source = maker.source if isinstance(maker, Input) else maker.values[0]
+    given = maker_of(source) if source is not None else None
+    return isinstance(given, Input) and given.kind == "parameter"
 
 
 def compared_records(events: Sequence[Event]) -> Iterator[str]:

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from shapelint.analysis.evidence import within_call
 from shapelint.analysis.index import once_per_file, operations
-from shapelint.domain.values import NONE, Many, Method, Tensor, Tuple, Value, maker_of
-from shapelint.events import Call, Event, Kind, Operation
+from shapelint.domain.values import NONE, Function, Many, Method, Tensor, Tuple, Value, maker_of
+from shapelint.events import Call, Event, Item, Joined, Kind, Operation
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
@@ -19,6 +19,8 @@ SIZES = frozenset({"numel", "nelement", "size", "dim", "ndimension"})
 WITH_INDICES = frozenset({"max", "min", "sort", "topk", "kthvalue", "mode", "median", "cummax", "cummin"})
 # Attributes of a tensor that no gradient flows through.
 BESIDE = frozenset({"grad", "dtype", "device", "shape", "ndim", "layout", "requires_grad", "is_cuda", "is_leaf"})
+# What scales or hands on each of its terms.
+LINEAR = frozenset({"add", "sub", "neg", "mul", "div", "clone", "squeeze", "to", "cuda", "cpu"})
 NUMBERS = frozenset({"builtins.float", "builtins.int"})
 REBUILDS = frozenset({"tensor", "new_tensor", "from_numpy", "variable"})
 # Where gradients are zero or missing, beside those ops that say so themselves.
@@ -81,6 +83,11 @@ def attached(event: Event, most: int) -> Iterator[Event]:
                 yield source
 
 
+def computed_with(event: Operation) -> tuple[Value, ...]:
+    """What an operation computes with; of `x.new_tensor(values)` not x, which gives its dtype only."""
+    return event.values[1:] if event.name == "new_tensor" else event.values
+
+
 def is_zeros(value: Value) -> bool:
     """Whether a value was made as zeros: `Variable(grad.new(shape).zero_())`, `torch.zeros_like(p)`."""
     match maker_of(value):
@@ -102,3 +109,34 @@ def _differentiated(events: Sequence[Event]) -> Iterator[frozenset[int]]:
 def is_differentiated(events: Sequence[Event], event: Operation) -> bool:
     """Whether a copy is made so that autograd.grad gives its gradient: penalties on gradients, Langevin's steps."""
     return id(event) in _differentiated(events)[0]
+
+
+@once_per_file
+def _counted(events: Sequence[Event]) -> Iterator[frozenset[int]]:
+    found: set[int] = set()
+    for event in operations(events, {"div"}):
+        maker = maker_of(event.values[1]) if len(event.values) > 1 else None
+        while isinstance(maker, Operation) and maker.name in {"add", "clamp", "maximum", "max"} and maker.values:
+            maker = maker_of(maker.values[0])
+        if isinstance(maker, Operation) and maker.name == "sum" and maker.values:
+            found.add(id(maker_of(maker.values[0])))
+    yield frozenset(found)
+
+
+def is_counted(events: Sequence[Event], value: Value) -> bool:
+    """Whether something is divided by the sum of a value: it is a mask, and says which entries there are."""
+    return id(maker_of(value)) in _counted(events)[0]
+
+
+def addends(event: Event) -> tuple[Value, ...] | None:
+    """What an event adds up or hands on, and all factors of a product; None where it computes something of its own."""
+    match event:
+        case Joined(options=options):
+            return options
+        case Call(callee=Function(), result=result) if maker_of(result) is not None:
+            return (result,)
+        case Item(of=Call(callee=Function(), result=Tuple(items=items)), index=index) if index < len(items):
+            return (items[index],)
+        case Operation(name=name) if name in LINEAR:
+            return event.values
+    return None

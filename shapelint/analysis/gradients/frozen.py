@@ -10,6 +10,8 @@ from shapelint.domain.values import (
     FALSE,
     UNKNOWN,
     Dict,
+    Graph,
+    GraphState,
     Instance,
     Layer,
     Library,
@@ -78,6 +80,8 @@ def parts_of(value: Value) -> Iterator[object]:
             yield value
         case Tensor(made_by=Operation(name="parameter") as made):
             yield made
+        case Tensor(made_by=Operation() as made, graph=Graph(state=GraphState.LEAF)):
+            yield made  # torch.zeros(n, requires_grad=True)
         case Instance():
             yield from _inner(value, frozenset())
         case Tuple(items=items) | Union(options=items):
@@ -175,7 +179,9 @@ def given_to(events: Sequence[Event], place: int) -> Iterator[Value]:
             place -= 1
     for value in listed(params):
         maker = maker_of(value)
-        if maker is not None and not any(is_filter(earlier) for earlier in (maker, *ancestors(maker, 50))):
+        if isinstance(value, Tensor) and value.graph.state is GraphState.LEAF:
+            yield value
+        elif maker is not None and not any(is_filter(earlier) for earlier in (maker, *ancestors(maker, 50))):
             yield from modules_behind(maker)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from shapelint.analysis.gradients.dataflow import LINEAR, Flow
-from shapelint.analysis.gradients.effects import cuts
+from shapelint.analysis.gradients.dataflow import Flow
+from shapelint.analysis.gradients.effects import LINEAR, cuts
 from shapelint.analysis.gradients.frozen import parts_of, source_of
 from shapelint.analysis.gradients.reachability import (
     Reached,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shapelint.analysis.evidence import name_of, shortened
 from shapelint.analysis.gradients.dataflow import Cut
 from shapelint.analysis.gradients.frozen import source_of
+from shapelint.domain.values import Instance
 from shapelint.events import Call, Event, Operation, Site
 from shapelint.provenance import ancestors
 
@@ -50,6 +51,9 @@ def arguments_of(cut: Cut) -> str:
     names = set()
     for origin in cut.lost:
         whole, part = origin if isinstance(origin, tuple) else (origin, "")
+        if isinstance(whole, Instance):  # what it has of the layer that its class derives from
+            names.add(f"self.{part}")
+            continue
         names.add(part.strip("'\"") if part[:1] in {"'", '"'} else getattr(whole, "name", ""))
     return ", ".join(f"`{name}`" for name in sorted(names) if name) or OTHERWISE
 

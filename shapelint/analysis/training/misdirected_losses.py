@@ -14,10 +14,12 @@ from shapelint.analysis.registration import Step, steps
 from shapelint.analysis.spans import Span, around, spans_of
 from shapelint.analysis.training.actions import is_optimizer_object
 from shapelint.analysis.training.exhausted_iterators import Lost
-from shapelint.analysis.training.untrained import built, lost
+from shapelint.analysis.training.forgotten import lost
+from shapelint.analysis.training.untrained import built
 from shapelint.domain.record import record
 from shapelint.domain.values import Layer, Method, Value, maker_of
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
+from shapelint.provenance import ancestors
 
 MOST_SEEN = 600
 
@@ -37,6 +39,7 @@ def barren_terms(events: Sequence[Event]) -> Iterator[Barren]:
     known = {id(trained.event): trained for trained in built(events) if trained.is_complete and trained.modules}
     if not known:
         return
+    told = {id(dead.cut.event) for dead in dead_terms(events)}
     flow, seen = flow_of(events), {id(dead.cut.event.site.node) for dead in dead_terms(events)}
     spans, order = spans_of(events), {id(event): index for index, event in enumerate(events)}
     for loss, optimizers in applied(events):
@@ -48,11 +51,17 @@ def barren_terms(events: Sequence[Event]) -> Iterator[Barren]:
         if not any(reaches(flow, term, held) for term in terms):
             continue
         for term in terms:
-            cut = None if may_reach(flow, term, held) else first_cut(flow, term, held)
+            cut = None if may_reach(flow, term, held) or is_behind(told, term) else first_cut(flow, term, held)
             is_current = cut is not None and order.get(id(cut.place), -1) >= since  # or an attribute of another round
             if cut is not None and is_current and id(cut.event.site.node) not in seen:
                 seen.add(id(cut.event.site.node))
                 yield Barren(cut, loss, optimizers[0])
+
+
+def is_behind(told: set[int], term: Value) -> bool:
+    """Whether a term is dead for a reason that is reported already, whatever else is cut in it."""
+    maker = maker_of(term)
+    return bool(told) and maker is not None and any(id(event) in told for event in ancestors(maker, MOST_SEEN))
 
 
 @once_per_file
@@ -63,16 +72,22 @@ def misdirected(events: Sequence[Event]) -> Iterator[Lost]:
         return
     flow, trained, idle = flow_of(events), optimized(events), handled(events)
     told = {id(site.node) for found in lost(events) for site in (found.site, found.cause) if site is not None}
+    found: list[tuple[Event, Lost, bool]] = []
     for loss, optimizers in applied(events):
         if len(optimizers) != 1 or id(optimizers[0]) not in known or id(optimizers[0].site.node) in told:
             continue
         live, optimizer = flow.hold(loss.values[0]).live, optimizers[0]
         held = known[id(optimizer)].parts
         layers = [origin for origin in live if isinstance(origin, Layer) and origin not in trained | idle | held]
-        if layers and (len(layers) == len(live) or has_twin(optimizer, events)):
+        if layers:
             maker = maker_of(layers[0])
             name = f"`{maker.site.text}`" if maker is not None else "a layer"
-            yield Lost("missing", optimizer, optimizer.site, name, loss.site)
+            lost_here = Lost("missing", optimizer, optimizer.site, name, loss.site)
+            found.append((optimizer, lost_here, len(layers) == len(live)))
+    whole = {known[id(optimizer)].parts for optimizer, _, is_whole in found if is_whole}
+    for optimizer, lost_here, is_whole in found:  # of twins the one whose loss has nothing of what it holds
+        if is_whole or (known[id(optimizer)].parts not in whole and has_twin(optimizer, events)):
+            yield lost_here
 
 
 def has_twin(optimizer: Event, events: Sequence[Event]) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.analysis.gradients.dataflow import flow_of
-from shapelint.analysis.gradients.effects import attached
-from shapelint.analysis.gradients.frozen import GIVING, handled, is_among, modules_of, optimized, parts_of, source_of
+from shapelint.analysis.gradients.frozen import is_among, modules_of, parts_of, source_of
 from shapelint.analysis.index import events_of, once_per_file, operations
-from shapelint.analysis.registration import Step, is_module, is_parameter, learners, made_in_forward, steps
-from shapelint.analysis.training.exhausted_iterators import Lost, used_up
+from shapelint.analysis.registration import Step, is_module, learners, steps
+from shapelint.analysis.training.exhausted_iterators import Lost
 from shapelint.analysis.uses import consumers
 from shapelint.domain.record import record
 from shapelint.domain.regions import is_without_gradients
@@ -18,18 +17,18 @@ from shapelint.events import (
     Call,
     Entered,
     Event,
-    Grown,
-    Input,
     Item,
+    Joined,
     Left,
     Operation,
-    Returned,
     Site,
     Stored,
     Written,
 )
 from shapelint.provenance import ancestors
-from shapelint.provenance import parts as parts_in
+
+OTHER_OBJECTS = (Library("copy.deepcopy"), Library("torch.load"))
+MOST_MEETINGS = 4
 
 
 @record(eq=False)
@@ -52,7 +51,7 @@ class Trained:
 
     @property
     def makers(self) -> frozenset[Event]:
-        return frozenset(filter(None, map(_maker, self.parts)))
+        return frozenset(filter(None, map(maker_of_layer, self.parts)))
 
 
 @once_per_file
@@ -198,6 +197,31 @@ def swapped(events: Sequence[Event]) -> Iterator[Lost]:
                     place = _outer(events, order[id(new[0])], trained)
                     yield Lost("copied", new[0], place, "", trained.event.site)
                     break
+                other = next(others_on_a_path(called, parts), None)
+                is_later = other is not None and order.get(id(other), -1) > trained.index
+                if other is not None and is_later and not _rebuilt(events, trained, index):
+                    yield Lost("copied", other, other.site, "", trained.event.site)
+                    break
+
+
+def others_on_a_path(called: Sequence[Event], parts: frozenset[object]) -> Iterator[Call]:
+    """What the optimizer's model is replaced by on one of the ways to a loss: a copy of the best one, a loaded one."""
+    for maker in called if len(called) == 1 else ():
+        ways = list(alternatives(maker)) if maker not in parts else []
+        if any(source_of(way) in parts for way in ways):
+            for way in ways:
+                made = maker_of(way)
+                if isinstance(made, Call) and made.callee in OTHER_OBJECTS:
+                    yield made
+
+
+def alternatives(maker: Event, depth: int = 0) -> Iterator[Value]:
+    """The values that meet in an event, those of earlier meetings too."""
+    for option in maker.options if isinstance(maker, Joined) and depth < MOST_MEETINGS else ():
+        yield option
+        inner = maker_of(option)
+        if inner is not None and inner is not maker:
+            yield from alternatives(inner, depth + 1)
 
 
 def _is_copy(maker: Event, parts: frozenset[object]) -> bool:
@@ -240,153 +264,5 @@ def called_by(loss: Operation) -> list[Event]:
     return list(found.values())
 
 
-def _maker(part: object) -> Event | None:
+def maker_of_layer(part: object) -> Event | None:
     return maker_of(part) if isinstance(part, Layer) else None
-
-
-def missing(events: Sequence[Event]) -> Iterator[Lost]:
-    """Layers after those that an optimizer was given one by one, which it was not given."""
-    for trained in built(events):
-        named = _named(events, trained) if trained.is_complete else None
-        for parts in _parts_of_classes(events).values() if named is not None else ():
-            left = parts.keys() - named if named is not None else set()
-            if named is not None and len(named) >= 2 and named <= parts.keys() and 0 < len(left) < len(named):
-                given = frozenset(part for name in named for part in parts[name])
-                if all(_is_forgotten(events, parts[name], given, trained, name) for name in left):
-                    yield Lost("missing", trained.event, trained.event.site, f"`{min(left)}`")
-                    break
-
-
-def _named(events: Sequence[Event], trained: Trained) -> set[str] | None:
-    """The attributes of one object that an optimizer was given: `model.neck.parameters()`, `self.neck...`."""
-    owners: set[object] = set()
-    names: set[str] = set()
-    for module in trained.modules:
-        maker = maker_of(module)
-        if isinstance(maker, Input) and maker.kind == "attribute" and maker.source is not None:
-            owners.add(source_of(maker.source))
-            names.add(maker.name)
-            continue
-        inside = frozenset(parts_of(module))
-        classes = _parts_of_classes(events).items()
-        found = [(cls, name) for cls, parts in classes for name, part in parts.items() if part and part <= inside]
-        if len(found) != 1:
-            return None
-        owners.add(found[0][0])
-        names.add(found[0][1])
-    return names if len(owners) == 1 else None
-
-
-@once_per_file
-def _classes(events: Sequence[Event]) -> Iterator[dict[int, dict[str, frozenset[object]]]]:
-    classes: dict[int, dict[str, frozenset[object]]] = {}
-    for event in events_of(events, Stored):
-        owner, value = event.owner, event.value
-        if event.method == "__init__" and event.container is None and is_module(owner) and any(learners(value)):
-            layers = frozenset(part for part in parts_of(value) if isinstance(part, Layer))
-            if layers:
-                classes.setdefault(id(owner.cls), {}).setdefault(event.attribute, layers)
-    yield classes
-
-
-def _parts_of_classes(events: Sequence[Event]) -> dict[int, dict[str, frozenset[object]]]:
-    """The layers in each attribute of each module class of a file."""
-    return _classes(events)[0]
-
-
-def _is_forgotten(
-    events: Sequence[Event], layers: frozenset[object], given: frozenset[object], trained: Trained, name: str
-) -> bool:
-    """Whether layers compute with what the given ones computed, and are neither frozen nor trained elsewhere."""
-    if layers & handled(events) or layers & optimized(events):
-        return False
-    is_used = False
-    for step in steps(events):
-        match step.event:
-            case Call(callee=Method(name=asked, receiver=receiver)) if asked in GIVING:
-                maker = maker_of(receiver)
-                is_here = (step.stack[-1] if step.stack else None) is trained.within
-                if is_here and isinstance(maker, Input) and maker.name == name and is_passed_on(events, step.event):
-                    return False
-            case Operation(layer=Layer() as layer) as event if layer in layers and step.is_in_forward and not is_used:
-                behind = (e for e in ancestors(event, 400) if isinstance(e, Operation))
-                is_used = any(e.layer in given for e in behind)
-    return is_used
-
-
-def is_passed_on(events: Sequence[Event], given: Event) -> bool:
-    """Whether anything gets what a call of parameters() gives: a group may be made and never appended."""
-    return any(
-        maker_of(part) is given
-        for event in events
-        if isinstance(event, Operation | Call | Returned | Stored | Grown) and event is not given
-        for part in parts_in(event.values)
-    )
-
-
-def left_out(events: Sequence[Event]) -> Iterator[Lost]:
-    """Layers that a loss runs through after those that the optimizer was given, in the function that builds both."""
-    optimizers = built(events)
-    if not optimizers:
-        return
-    order = {id(event): index for index, event in enumerate(events)}
-    known = frozenset(map(_maker, optimized(events) | handled(events))).union(*(t.makers for t in optimizers))
-    known |= {event for event, _ in made_in_forward(events)}  # no optimizer can know them: SHP305 says so
-    for trained in optimizers:
-        neighbours = [other for other in optimizers if other.within is trained.within]
-        if not all(other.is_complete and other.modules for other in neighbours):
-            continue
-        parts = trained.makers
-        for step in steps(events)[trained.index + 1 :]:
-            if trained.within is not None and trained.within not in step.stack:
-                break
-            if isinstance(step.event, Operation) and step.event.name == "backward":
-                found = next(_after(step.event, parts, known, order, trained.index), None)
-                found = found or next(_parameters_beside(events, step.event, trained, order), None)
-                if found is not None:
-                    yield Lost("missing", trained.event, trained.event.site, f"`{found.site.text}`", found.site)
-                    break
-
-
-def _after(
-    loss: Operation, parts: frozenset[Event], known: frozenset[object], order: Mapping[int, int], until: int
-) -> Iterator[Event]:
-    for event in attached(loss, 1000):
-        if not isinstance(event, Operation) or not isinstance(event.layer, Layer):
-            continue
-        made = maker_of(event.layer)
-        if made is None or made in known or not any(learners(event.layer)) or order.get(id(made), until) >= until:
-            continue
-        behind = (e for e in attached(event, 400) if isinstance(e, Operation))
-        if not is_without_gradients(event.regions) and any(
-            _maker(e.layer) in parts for e in behind if e.layer is not None
-        ):
-            yield made
-
-
-def _parameters_beside(
-    events: Sequence[Event], loss: Operation, trained: Trained, order: Mapping[int, int]
-) -> Iterator[Event]:
-    """Parameters of another object that a loss is computed with as well: the centers of a criterion."""
-    behind = [event for event in attached(loss, 1000) if isinstance(event, Operation)]
-    if not any(_maker(event.layer) in trained.makers for event in behind if event.layer is not None):
-        return
-    known = optimized(events) | handled(events) | trained.parts
-    stored = {id(maker_of(e.value)) for e in events_of(events, Stored) if is_module(e.owner) and e.owner not in known}
-    for event in behind:
-        for value in event.values if not is_without_gradients(event.regions) else ():
-            made = maker_of(value)
-            if made is None or made in known or id(made) not in stored or not is_parameter(value):
-                continue
-            if order[id(made)] < trained.index:
-                yield made
-
-
-@once_per_file
-def lost(events: Sequence[Event]) -> Iterator[Lost]:
-    """All that is not trained in a file, although it seems meant to be."""
-    yield from used_up(events)
-    yield from replaced(events)
-    yield from swapped(events)
-    yield from missing(events)
-    yield from left_out(events)

@@ -8,7 +8,20 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.domain.formats import NARROW
-from shapelint.domain.values import UNKNOWN, Dict, Float, Instance, Int, Many, Tensor, Tuple, Union, Unknown, Value
+from shapelint.domain.values import (
+    UNKNOWN,
+    Dict,
+    Float,
+    Instance,
+    Int,
+    Layer,
+    Many,
+    Tensor,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+)
 from shapelint.events import Carried, Grown, Written
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.functions.stores import statements
@@ -16,7 +29,7 @@ from shapelint.interpreter.scopes import Path
 
 APPENDING = frozenset({"append", "appendleft", "extend", "insert", "add", "clear"})
 BINDING = frozenset({cst.For, cst.AnnAssign, cst.Del, cst.Expr, cst.With})
-RECORDS = (Tensor, Unknown, Tuple, Dict, Union)
+RECORDS = Tensor | Unknown | Tuple | Dict | Union
 
 
 def appended(frame: Frame, node: cst.Call, receiver: Value, args: tuple[Value, ...]) -> None:
@@ -37,7 +50,7 @@ def emptied(frame: Frame, target: cst.CSTNode, node: cst.CSTNode) -> None:
 
 def grown(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode) -> None:
     """Tell the rules that what stands at `target` grows by a value, where it may outlive a round of a loop."""
-    if not isinstance(value, RECORDS) or not has_graphs(frame):
+    if not isinstance(value, RECORDS | Layer | Instance) or not has_graphs(frame):
         return
     name, owner = accumulator(frame, target)
     outer = owner is None and is_outer(frame, name)
