@@ -28,7 +28,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.axes.alignment import mismatched_loss
 from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
-from shapelint.analysis.index import problems
+from shapelint.analysis.problems import problems
 from shapelint.events import Event
 from shapelint.finding import Severity
 from shapelint.rule import Report

@@ -32,7 +32,8 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.axes.alignment import column_on_row
 from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
-from shapelint.analysis.index import operations, problems
+from shapelint.analysis.index import operations
+from shapelint.analysis.problems import problems
 from shapelint.events import Event
 from shapelint.finding import Severity
 from shapelint.rule import Report

@@ -27,7 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.evidence import axis_out_of_range, clue, indexed, made_by, name_of
-from shapelint.analysis.index import operations, problems
+from shapelint.analysis.index import operations
+from shapelint.analysis.problems import problems
 from shapelint.analysis.uses import is_same, made, uses
 from shapelint.domain.dims import ONE
 from shapelint.domain.values import NONE, Int, Tensor, Unknown

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
-from shapelint import source
+from shapelint import positions
 from shapelint.config import Config
 from shapelint.events import Call, Entered, Event, Left, Site
 from shapelint.finding import Finding
@@ -92,6 +92,6 @@ def is_silenced(rule: Rule, report: Report) -> bool:
     comments = suppressions(text)
     if not comments:
         return False
-    start, end = source.places(site.module, [site.node])[id(site.node)]
+    start, end = positions.places(site.module, [site.node])[id(site.node)]
     finding = Finding(site.filename, start, end, rule.code, rule.name, report.message, rule.severity)
     return not silence([finding], comments)[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from shapelint import cross_file, source
+from shapelint import cross_file, positions, source
 from shapelint.config import Config
 from shapelint.domain.tokens import forget_scopes
 from shapelint.domain.values import maker_of
@@ -187,7 +187,7 @@ def _findings(
     sites = [*calls.values(), *(site for _, report in reports for site in _sites(report))]
     places: Places = {}
     for tree in {id(site.module): site.module for site in sites}.values():
-        places |= source.places(tree, (site.node for site in sites if site.module is tree))
+        places |= positions.places(tree, (site.node for site in sites if site.module is tree))
     seen: set[tuple[str, int, Location]] = set()
     for rule, report in reports:
         site = report.place

@@ -10,12 +10,11 @@ import subprocess
 import sys
 import tokenize
 import warnings
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shapelint.domain.tokens import forget_scopes
 from shapelint.finding import Location
@@ -186,84 +185,6 @@ def collect_when_full() -> None:
         gc.collect()
 
 
-def places(module: libcst.Module, nodes: Iterable[Any]) -> dict[int, tuple[Location, Location]]:
-    """Start and end of the given nodes, by their id; a compound statement ends with its header.
-
-    The text is generated once, up to the last wanted node, and only the wanted nodes are looked at: several times
-    as fast as the positions of all nodes. Nodes that are not in the tree have no place.
-    """
-    from libcst._nodes.internal import CodegenState
-
-    class Done(Exception):
-        pass
-
-    wanted = {id(node): node for node in nodes}
-    missing = set(wanted)
-    for node in tuple(wanted.values()):
-        if (suite := _suite(node)) is not None:
-            wanted[id(suite)] = suite
-    begun: dict[int, int] = {}  # by id: how many tokens stood before the node
-    spans: dict[int, tuple[int, int]] = {}
-
-    class State(CodegenState):
-        def before_codegen(self, node: Any) -> None:
-            if id(node) in wanted:
-                begun[id(node)] = len(self.tokens)
-
-        def after_codegen(self, node: Any) -> None:
-            if id(node) in wanted:
-                spans.setdefault(id(node), (begun[id(node)], len(self.tokens)))
-                missing.discard(id(node))
-                if not missing:
-                    raise Done
-
-        @contextmanager
-        def record_syntactic_position(
-            self, node: Any, *, start_node: Any = None, end_node: Any = None
-        ) -> Iterator[None]:
-            if id(node) not in wanted:
-                yield
-                return
-            wanted.update((id(n), n) for n in (start_node, end_node) if n is not None)
-            start = len(self.tokens)
-            yield
-            end = len(self.tokens)
-            start = spans[id(start_node)][0] if start_node is not None else start
-            spans[id(node)] = (start, spans[id(end_node)][1] if end_node is not None else end)
-
-    state = State(module.default_indent, module.default_newline)
-    try:
-        if missing:
-            module._codegen(state)
-    except Done:
-        pass
-    locate = _locator(state.tokens)
-    found: dict[int, tuple[Location, Location]] = {}
-    for key, (start, end) in spans.items():
-        found[key] = locate(start), locate(begun.get(id(_suite(wanted[key])), end))
-    return found
-
-
 def lines(text: str) -> list[str]:
     """The lines of a text as Python counts them: no other character than a newline ends one."""
     return NEWLINE.split(text)
-
-
-def _suite(node: Any) -> Any | None:
-    """The indented part of a compound statement."""
-    body = getattr(node, "body", None)
-    return body if type(body).__name__ in ("IndentedBlock", "SimpleStatementSuite") else None
-
-
-def _locator(tokens: list[str]) -> Any:
-    """A function from a number of tokens to the place where they end."""
-    offsets = [0, *accumulate(map(len, tokens))]
-    lines = [0, *(newline.end() for newline in NEWLINE.finditer("".join(tokens)))]
-
-    def locate(count: int) -> Location:
-        # The last newline of the file may have been taken back.
-        offset = offsets[min(count, len(tokens))]
-        row = bisect_right(lines, offset)
-        return Location(row, offset - lines[row - 1] + 1)
-
-    return locate

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 ORDER = (
     {"finding", "domain"},
     {"source", "annotations"},
-    {"events"},
+    {"events", "positions"},
     {"provenance"},
     {"ops"},
     {"interpreter"},

@@ -12,7 +12,7 @@ from libcst import matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 import shapelint
-from shapelint import source
+from shapelint import positions, source
 from shapelint.config import Config
 from shapelint.domain.values import Shape, Tensor, Value
 from shapelint.events import Event, Kind, Operation, Site
@@ -272,12 +272,12 @@ def test_places_are_those_of_the_position_provider() -> None:
     expected = MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
     nodes = [n for n in expected if isinstance(n, cst.BaseExpression | cst.BaseSmallStatement)]
     assert len(nodes) > 60
-    places = source.places(module, nodes)
+    places = positions.places(module, nodes)
     for node in nodes:
         spot = expected[node]
         if not hasattr(node, "body"):
             assert [(p.row, p.column - 1) for p in places[id(node)]] == [
                 (spot.start.line, spot.start.column), (spot.end.line, spot.end.column),
             ]  # fmt: skip
-        assert source.places(module, [node])[id(node)] == places[id(node)]
-    assert source.places(module, [cst.Name("elsewhere")]) == {}
+        assert positions.places(module, [node])[id(node)] == places[id(node)]
+    assert positions.places(module, [cst.Name("elsewhere")]) == {}

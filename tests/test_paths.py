@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shapelint.analysis.paths import LASTING, merged, renewed, suppose, supposed
+from shapelint.analysis.control_flow import LASTING, supposed
+from shapelint.analysis.paths import merged, renewed, suppose
 from shapelint.analysis.training.gradient_states import Path
 
 

@@ -60,7 +60,6 @@ RETURN_FIELD = re.compile(r"\s*:returns?:\s*(?P<rest>.*)")
 HEADING = re.compile(r"\s*(?P<title>[A-Z][A-Za-z ]*?)\s*(?P<colon>::?)?\s*$")
 RETURNS = frozenset({"Returns", "Return", "Output", "Outputs"})
 UNDERLINE = re.compile(r"\s*[-=~]{3,}\s*$")
-NUMBERED = re.compile(r"\s+:\s+|\s+:$")
 
 WORD = r"(?:tensors?|arrays?|ndarrays?|matrix|matrices|vectors?|array[-_]like)"
 ARRAY = re.compile(rf"(?i)\b{WORD}\b|\w*Tensor\b|\bArrayLike\b")

@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from shapelint import source
+from shapelint import positions, source
 from shapelint.domain.values import Many, Tensor, Tuple, Unknown, Value, maker_of
 from shapelint.finding import Location
 from shapelint.interpreter import interpret
@@ -35,7 +35,7 @@ def bindings_of(filename: str) -> tuple[str, list[Binding], dict[int, tuple[Loca
     with source.paused_gc():
         module = project.tree(filename, text)
         found = bindings(module, filename, project)
-    return text, found, source.places(module, (binding.node for binding in found))
+    return text, found, positions.places(module, (binding.node for binding in found))
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from os.path import abspath, isdir
 from typing import Any
 
-from shapelint import source
+from shapelint import positions, source
 from shapelint.config import Config
 from shapelint.domain.values import Layer, Library, Method, Tensor, Tuple, Union, Unknown, Value, tensors_in
 from shapelint.events import Call, Event, Kind, Operation, Site
@@ -101,7 +101,7 @@ class _Results:
         for site, of_tree in self.open.values():
             filename = abspath(site.filename)
             if filename in self.filenames:
-                places = source.places(site.module, [node for node, _ in of_tree.values()])
+                places = positions.places(site.module, [node for node, _ in of_tree.values()])
                 for node, found in of_tree.values():
                     place = filename, *places[id(node)]
                     self.settled[place] = better(self.settled.get(place, found), found)

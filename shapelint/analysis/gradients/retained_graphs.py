@@ -81,24 +81,37 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
         return
     if is_switched_by_hand(events):
         return  # torch.set_grad_enabled(False), and on again where a gradient is needed
-    spans, reached = spans_of(events), reached_by_losses(events)[0]
-    flow = trusting(events, reached)
-    for place in grown:
+    spans, flow = spans_of(events), trusting(events, reached_by_losses(events)[0])
+    yield from collected(events, flow, spans, backward)
+    if carried and backward:
+        yield from carried_on(events, flow, spans, backward)
+    yield from states(events, flow, spans, backward)
+    yield from reported(events, flow, spans, backward)
+
+
+def collected(events: Sequence[Event], flow: Flow, spans: Sequence[Span], backward: Sequence[int]) -> Iterator[Kept]:
+    """Lists and dicts that grow by an attached value in each step, or in each round of an evaluation."""
+    reached = reached_by_losses(events)[0]
+    for place in places_of(events, Grown):
         event = events[place]
         assert isinstance(event, Grown)
         value = attached_part(flow, event.value)
         if value is None or is_without_gradients(event.regions):
             continue
-        outer = around(spans, place)
         if is_used(event, reached, events, place) or is_changed(event, events):
             continue
+        outer = around(spans, place)
         if backward and any(span.holds(backward) for span in lived_through(event, outer, events)):
             yield Kept(event, event.name, "grows", value)
         elif is_evaluation(events, flow, event, outer, backward):
             yield Kept(event, event.name, "evaluation", value)
-    summed = {id(event.site.node) for event in summed_up(events)} if carried else set()
-    modules = used_as_modules(events) if carried and backward else frozenset()
-    for place in carried if backward else ():
+
+
+def carried_on(events: Sequence[Event], flow: Flow, spans: Sequence[Span], backward: Sequence[int]) -> Iterator[Kept]:
+    """Names that a round of a training loop binds to what hangs on their value before it."""
+    reached, modules = reached_by_losses(events)[0], used_as_modules(events)
+    summed = {id(event.site.node) for event in summed_up(events)}
+    for place in places_of(events, Carried):
         event = events[place]
         assert isinstance(event, Carried)
         loop = next((s for s in around(spans, place) if s.event.site.node is event.site.node), None)
@@ -108,8 +121,6 @@ def _retained(events: Sequence[Event]) -> Iterator[Kept]:
                 continue  # model = model.to(device)
             if id(maker.site.node) not in summed and goes_on(event, maker, reached):
                 yield Kept(maker.of if isinstance(maker, Item) else maker, event.name, "carried")
-    yield from states(events, flow, spans, backward)
-    yield from reported(events, flow, spans, backward)
 
 
 def goes_on(event: Carried, maker: Event, reached: Reached) -> bool:

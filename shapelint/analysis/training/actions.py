@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shapelint.analysis.control_flow import Act
 from shapelint.analysis.gradients.effects import is_zeros
 from shapelint.analysis.gradients.frozen import modules_of
 from shapelint.analysis.index import events_of, once_per_file, places_of
-from shapelint.analysis.paths import Act
 from shapelint.analysis.training.scaled_gradients import READS, flat, gradient_behind
 from shapelint.domain.values import (
     FALSE,

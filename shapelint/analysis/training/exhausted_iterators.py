@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from shapelint.analysis.control_flow import Act, Body, Test, nodes_in, outline
 from shapelint.analysis.gradients.frozen import GIVING
 from shapelint.analysis.index import events_of, operations
-from shapelint.analysis.paths import Act, Body, Overrun, State, States, Test, Walk, Where, nodes_in, outline
+from shapelint.analysis.paths import Overrun, State, States, Walk, Where
 from shapelint.analysis.training.actions import CLIPS, key
 from shapelint.domain.record import record
 from shapelint.domain.values import Dict, Library, Many, Method, Tuple, Unknown, Value, maker_of

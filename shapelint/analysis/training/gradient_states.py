@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from shapelint.analysis.paths import Act, Test
+from shapelint.analysis.control_flow import Act, Test
 from shapelint.analysis.training.actions import Key
 from shapelint.domain.record import record
 from shapelint.events import Site

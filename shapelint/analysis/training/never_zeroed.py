@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from shapelint.analysis.control_flow import Act
 from shapelint.analysis.index import events_of
-from shapelint.analysis.paths import Act
 from shapelint.analysis.training.actions import Roles, act_of, is_optimizer_object, roles_of
 from shapelint.domain.values import Instance, Layer, Method, Unknown, Value
 from shapelint.events import Call, Entered, Event, Input, Left, Loop, Stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from shapelint.analysis.paths import Act
+from shapelint.analysis.control_flow import Act
 from shapelint.domain.values import Dict, Float, Int, Many, Method, Tuple, Value, maker_of
 from shapelint.events import Call, Input, Item, Operation
 from shapelint.provenance import ancestors

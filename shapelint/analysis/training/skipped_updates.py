@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.paths import Act, Body, Fork, Node, Outline, Rounds, nodes_in, outline
+from shapelint.analysis.control_flow import Act, Body, Fork, Node, Outline, Rounds, nodes_in, outline
 from shapelint.analysis.training.actions import act_of, is_disabled, key, roles_of
 from shapelint.events import Ends, Event
 

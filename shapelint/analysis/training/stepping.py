@@ -11,23 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TypeAlias
 
+from shapelint.analysis.control_flow import LASTING, Act, Body, Outline, Test, counted, nodes_in, outline
 from shapelint.analysis.gradients.frozen import modules_of
 from shapelint.analysis.index import once_per_file
-from shapelint.analysis.paths import (
-    LASTING,
-    Act,
-    Body,
-    Outline,
-    Overrun,
-    State,
-    States,
-    Test,
-    Walk,
-    Where,
-    counted,
-    nodes_in,
-    outline,
-)
+from shapelint.analysis.paths import Overrun, State, States, Walk, Where
 from shapelint.analysis.training.actions import (
     Key,
     Roles,
