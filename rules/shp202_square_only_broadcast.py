@@ -49,6 +49,7 @@ from shapelint.events import Event, Operation
 from shapelint.rule import Report
 
 AT_CALLS = True
+IDENTITIES = frozenset({"eye", "identity"})
 TRANSPOSES = frozenset({"transpose", "permute", "t", "mT", "T"})
 
 
@@ -79,10 +80,19 @@ def named_apart(event: Operation) -> Iterator[tuple[Operation, Facing, Symbol, S
 
 
 def is_mirrored(event: Operation) -> bool:
-    """Whether a value meets its own transpose, which is meant to be square: `a - a.transpose(1, 2)`."""
+    """Whether a value meets what tells that it is meant to be square.
+
+    Its own transpose, `a - a.transpose(1, 2)`, the identity, or what a square matrix makes of it:
+    `a + einsum("be,ec->bc", a, w)`.
+    """
     if len(event.operands) != 2:
         return False
     makers = [made_by(operand) for operand in event.operands]
+    if any(isinstance(maker, Operation) and maker.name in IDENTITIES for maker in makers):
+        return True
+    mapped = [m.operands for m in makers if isinstance(m, Operation) and m.name == "einsum"]
+    if any(identity(value) == identity(operand) for given in mapped for value in given for operand in event.operands):
+        return True
     turned = [m.arguments.get("x", NONE) for m in makers if isinstance(m, Operation) and m.name in TRANSPOSES]
     return any(identity(value) == identity(operand) for value in turned for operand in event.operands)
 

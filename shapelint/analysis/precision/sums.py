@@ -20,8 +20,9 @@ from shapelint.analysis.precision.dtypes import (
 from shapelint.analysis.precision.squares import COMPARING, count_of, is_bounded, is_square, zero_or_one
 from shapelint.analysis.precision.updates import scaled
 from shapelint.domain.formats import FLOAT16, Format
-from shapelint.domain.values import NONE, GraphState, Instance, Int, Tensor, Unknown, Value, maker_of
+from shapelint.domain.values import NONE, GraphState, Instance, Int, Tensor, Unknown, Value, maker_of, same_value
 from shapelint.events import Event, Grown, Input, Kind, Operation
+from shapelint.provenance import ancestors
 
 STALLING = frozenset({"sum", "cumsum", "mean", "var", "std", "norm", "einsum", "average"})
 
@@ -126,7 +127,7 @@ def accumulated(events: Sequence[Event]) -> Iterator[tuple[Operation, Format]]:
         if total is None or more is None:
             continue
         is_sum = is_python_sum(event) and total is more
-        is_one_of = is_tally(events, event, total)
+        is_one_of = is_tally(events, event, total) and not is_window(event, total)
         if is_sum or ((is_one_of or is_total(events, event, total, more)) and scaled(more) is None):
             yield event, format
 
@@ -154,6 +155,14 @@ def is_tally(events: Sequence[Event], event: Operation, total: Value) -> bool:
         case Input(kind="attribute", source=Instance() as owner, name=name):
             return any(writes) and any(began_empty(value) for value in given_to(events, owner, name))
     return began_empty(table) and any(is_carried(events, write, table) for write in writes)
+
+
+def is_window(event: Operation, total: Value) -> bool:
+    """Whether what is added came from the same place of another array: windows overlap, but few of them do."""
+    taken = made_by(total)
+    index = taken.arguments.get("index") if isinstance(taken, Operation) and taken.name == "getitem" else None
+    others = (e for e in ancestors(event, 60) if e is not taken and isinstance(e, Operation) and e.name == "getitem")
+    return index is not None and any(same_value(index, other.arguments.get("index", NONE)) for other in others)
 
 
 def began_empty(value: Value) -> bool:

@@ -48,6 +48,8 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
             return "a sum of 256 ones is 0"
         case "einsum" if len(event.operands) > 1:
             return "a sum of 256 ones is 0"
+        case "pow" if isinstance(left, Int):
+            return None  # 2 ** arange(8) are the bits of a byte
         case "pow" | "square" | "mul" if is_square(event) or event.name == "pow":
             return None if zero_or_one(left) or (constant(right) or 2) < 2 else "20 squared is 144"
         case "mul":

@@ -15,14 +15,16 @@ from shapelint.domain.values import (
     Instance,
     Int,
     Layer,
+    Library,
     Many,
     Tensor,
     Tuple,
     Union,
     Unknown,
     Value,
+    maker_of,
 )
-from shapelint.events import Carried, Grown, Written
+from shapelint.events import Call, Carried, Grown, Written
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.functions.stores import statements
 from shapelint.interpreter.scopes import Path
@@ -37,9 +39,17 @@ def appended(frame: Frame, node: cst.Call, receiver: Value, args: tuple[Value, .
     if not args and isinstance(node.func, cst.Attribute):
         emptied(frame, node.func.value, node)
     if args and isinstance(node.func, cst.Attribute) and not isinstance(receiver, Tensor):
-        if isinstance(receiver, Instance) or (node.func.attr.value == "add" and not isinstance(receiver, Tuple | Many)):
+        is_set = node.func.attr.value == "add" and not isinstance(receiver, Tuple | Many)
+        if isinstance(receiver, Instance) or is_foreign(receiver) or is_set:
             return  # meter.add(loss): what it keeps of it is the meter's own affair
         grown(frame, node.func.value, args[-1], node)
+
+
+def is_foreign(receiver: Value) -> bool:
+    """Whether a library made it, and no list: a metric takes what it is given and keeps a number of it."""
+    maker = maker_of(receiver)
+    callee = maker.callee if isinstance(maker, Call) and isinstance(receiver, Unknown) else None
+    return isinstance(callee, Library) and callee.name.partition(".")[0] not in {"builtins", "collections", "queue"}
 
 
 def emptied(frame: Frame, target: cst.CSTNode, node: cst.CSTNode) -> None:
