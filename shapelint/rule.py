@@ -42,7 +42,7 @@ class Clue:
 class Replacement:
     """A proposed edit: `content` in the place of the source at `site`, before it, after it, or on a line above.
 
-    See `proposals` for the usual ones.
+    See `fixes.proposals` for the usual ones.
     """
 
     site: Site

@@ -146,7 +146,7 @@ class Flow:
     doubts: Callable[[Call | Input], bool] | None = None  # what unknown callables give that may not be attached
     known: dict[tuple[int, int], Hold] = field(default_factory=dict)
     depth: int = 0
-    behind: dict[int, tuple[Event, Sequence[Event] | None]] = field(default_factory=dict)  # see `reached.behind`
+    behind: dict[int, tuple[Event, Sequence[Event] | None]] = field(default_factory=dict)  # see `reachability.behind`
 
     @property
     def kept(self) -> Kept:
