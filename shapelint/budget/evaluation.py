@@ -15,7 +15,7 @@ from shapelint.domain.values import Class, Function, Graph, GraphState, Instance
 from shapelint.events import Event, Input, Operation
 from shapelint.interpreter import calls
 from shapelint.interpreter.flow.conditions import quietly
-from shapelint.interpreter.frame import Frame, Run, root_scope
+from shapelint.interpreter.frame import Analysis, Frame, root_scope
 from shapelint.interpreter.functions.bodies import parameters
 from shapelint.interpreter.functions.classes import DATACLASSES, instantiate, is_module
 from shapelint.interpreter.knowledge import contracts
@@ -57,7 +57,7 @@ def evaluate(filename: str, class_name: str | None, given: Given) -> Evaluated:
     with open(filename, "rb") as file:
         tree = source.parse(source.decode(file.read()))
     forget_scopes()
-    run = Run(tree, filename, Project((os.path.dirname(os.path.abspath(filename)),)), credit=ENOUGH, is_exact=True)
+    run = Analysis(tree, filename, Project((os.path.dirname(os.path.abspath(filename)),)), credit=ENOUGH, is_exact=True)
     scope = Scope({}, root_scope())
     scope.origin = (tree, filename)
     top = Frame(run, scope, tree, filename, filename)

@@ -10,7 +10,7 @@ from shapelint.domain.values import Dict, Function, Instance, Tuple, Value
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - rooms import one another; expressions first
 from shapelint.interpreter.flow.comprehensions import item
-from shapelint.interpreter.frame import LATER_CREDIT, Frame, Project, Run, Watch, root_scope
+from shapelint.interpreter.frame import LATER_CREDIT, Analysis, Frame, Project, Watch, root_scope
 from shapelint.interpreter.functions.bodies import evaluate_alone
 from shapelint.interpreter.functions.classes import is_module, typical_instance
 from shapelint.interpreter.functions.invocation import call_method
@@ -31,7 +31,7 @@ def interpret(
     its annotations say of the parameters. Any syntax that libcst parses gives at worst unknown values.
     `watch` hears of every binding.
     """
-    run = Run(module, filename, project, watch=watch)
+    run = Analysis(module, filename, project, watch=watch)
     scope = Scope({}, root_scope())
     scope.origin = (module, filename)
     top = Frame(run, scope, module, filename, filename)

@@ -1,4 +1,4 @@
-"""The state of an analysis: one `Run` for a file, one `Frame` for each function that is being evaluated."""
+"""The state of an analysis: one `Analysis` for a file, one `Frame` for each function that is being evaluated."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from shapelint.domain.values import (
     Instance,
     Library,
     Many,
+    Run,
     Shape,
     Tensor,
     Tuple,
     Unknown,
     Value,
 )
-from shapelint.domain.values import Run as AxisRun
 from shapelint.events import Call, Event, Input, Site
 from shapelint.interpreter.scopes import Path, Scope, meet
 from shapelint.ops.autocast import Autocast
@@ -74,7 +74,7 @@ class Project(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Run:
+class Analysis:
     """The analysis of one file: what it tells the rules, and what it has met."""
 
     module: cst.Module
@@ -121,7 +121,7 @@ class Run:
 class Frame:
     """One evaluation of a function, a class body or a module's top level."""
 
-    run: Run
+    run: Analysis
     scope: Scope
     module: cst.Module
     filename: str
@@ -132,7 +132,7 @@ class Frame:
     is_call: bool = False  # evaluated for a caller
     facts: dict[Symbol, Dim] = field(default_factory=dict)
     begun: int = field(default_factory=now)  # scopes that are met later belong to what happens in it
-    shapes: dict[AxisRun, Shape] = field(default_factory=dict)  # what runs of unknown axes turned out to be
+    shapes: dict[Run, Shape] = field(default_factory=dict)  # what runs of unknown axes turned out to be
     foretold: dict[object, Shape] = field(default_factory=dict)  # of values that are going to enter, by place
     alive: bool = True
     regions: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class Frame:
         """What is known by now of the value that enters with this event."""
         shape = self.foretold.get(event.place)
         if shape is not None:
-            self.shapes[AxisRun("", event)] = shape
+            self.shapes[Run("", event)] = shape
 
     def snapshot(self) -> Path:
         return Path(dict(self.scope.names), dict(self.facts), dict(self.shapes), self.alive)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from shapelint.domain.values import UNKNOWN, Deferred, Library, Namespace, Value
 from shapelint.interpreter.attributes import CONSTANTS
-from shapelint.interpreter.frame import Frame, Run, root_scope
+from shapelint.interpreter.frame import Analysis, Frame, root_scope
 from shapelint.interpreter.scopes import Scope, named
 
 LIBRARIES = frozenset({"torch", "numpy", "jax", "einops", "jaxtyping", "beartype", "typing", "math", "functools"})
@@ -103,9 +103,9 @@ def module(frame: Frame, dotted: str, level: int) -> Namespace | None:
 
 
 def execute(frame: Frame, filename: str, tree: cst.Module, scope: Scope) -> None:
-    """Run another file's top level; what happens there is told when that file itself is linted."""
+    """Analysis another file's top level; what happens there is told when that file itself is linted."""
     from shapelint.interpreter.statements import execute_all
 
-    run = Run(tree, filename, frame.run.project, is_import=True)
+    run = Analysis(tree, filename, frame.run.project, is_import=True)
     scope.origin = (tree, filename)
     execute_all(Frame(run, scope, tree, filename, filename, depth=frame.depth + 1), tree.body)

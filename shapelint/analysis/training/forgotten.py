@@ -138,7 +138,7 @@ def left_out(events: Sequence[Event]) -> Iterator[Lost]:
 
 
 def has_twin(trained: Trained, neighbours: Sequence[Trained]) -> bool:
-    """Whether another optimizer was given the very same modules: one is a slip of the pen (see `misdirected_losses`)."""
+    """Whether another optimizer was given the very same modules: one is a slip (see `misdirected_losses`)."""
     return any(other is not trained and other.parts == trained.parts for other in neighbours)
 
 

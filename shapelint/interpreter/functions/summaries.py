@@ -30,8 +30,7 @@ from shapelint.domain.values import (
     Unknown,
     Value,
 )
-from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.frame import Run as Analysis
+from shapelint.interpreter.frame import Analysis, Frame
 from shapelint.interpreter.functions.patterns import Matching, are_alike, is_alike
 from shapelint.interpreter.knowledge import contracts
 from shapelint.interpreter.operations import Arguments

@@ -20,7 +20,7 @@ from shapelint.annotations.hints import AnyHint
 from shapelint.domain.dims import Dim, size
 from shapelint.domain.values import NONE, Function, Instance, Shape, Tensor, Tuple, Union, Unknown, Value
 from shapelint.events import Call, Claimed, Event, Input, Meeting, Operation
-from shapelint.interpreter.frame import Frame, Run
+from shapelint.interpreter.frame import Analysis, Frame
 from shapelint.interpreter.knowledge.documents import documented, known_in, shape_of
 from shapelint.interpreter.knowledge.questions import is_none, questions
 from shapelint.interpreter.operations import Arguments
@@ -29,7 +29,7 @@ from shapelint.interpreter.scopes import Scope
 # Trying out, and taking back.
 
 
-def attempt(run: Run, function: Function, evaluate: Callable[[], None]) -> None:
+def attempt(run: Analysis, function: Function, evaluate: Callable[[], None]) -> None:
     """Evaluate a function under the hypotheses about it, and again without them where it contradicts them."""
     owner = run.instances.get(function.owner) if function.owner is not None else None
     attributes = dict(owner.attributes) if owner is not None else {}
@@ -72,7 +72,7 @@ def as_it_is(scope: Scope) -> Scope:
 
 
 @contextmanager
-def supposing(run: Run, flag: bool) -> Iterator[None]:
+def supposing(run: Analysis, flag: bool) -> Iterator[None]:
     before, run.supposing = run.supposing, flag
     try:
         yield
@@ -89,7 +89,7 @@ def contradicts(event: Event) -> bool:
     return type(event) is Claimed
 
 
-def is_inside(run: Run, function: Function) -> bool:
+def is_inside(run: Analysis, function: Function) -> bool:
     scope = function.scope
     while scope is not None and scope not in run.supposed_in:
         scope = scope.parent
