@@ -35,6 +35,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.training.forgotten import lost
 from shapelint.analysis.training.misdirected_losses import misdirected
 from shapelint.analysis.training.never_zeroed import never_zeroed
+from shapelint.analysis.training.overwritten import overwritten
 from shapelint.analysis.training.replaced_leaves import leaves_lost
 from shapelint.analysis.training.stepping import hazards
 from shapelint.analysis.training.untrained import may_be_zeroed
@@ -53,6 +54,10 @@ MESSAGES = {
     "wiped": (
         "{here} deletes the gradients between backward() and {step}: the step applies nothing. "
         "Call it before backward(), or after the step"
+    ),
+    "overwritten": (
+        "{here} deletes the gradients of the loss before, and {step} applies those of the last one alone. "
+        "Zero them once, before the first backward()"
     ),
     "dropped": (
         "{here} deletes the gradients of every batch before the next one is added, so {step} applies those of the last "
@@ -94,7 +99,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
     for act in never_zeroed(events) if not may_be_zeroed(events) else ():
         yield Report(act.event, MESSAGES["not zeroed"].format(step=f"`{act.site.text}`"), (), act.site)
-    for hazard in hazards(events):
+    for hazard in (*hazards(events), *overwritten(events)):
         if hazard.kind in {"not zeroed", "left over"} and may_be_zeroed(events):
             continue
         if hazard.kind in MESSAGES:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.gradients.dataflow import LOOSE, Cut, Flow, Hold, flow_of
-from shapelint.analysis.gradients.effects import LINEAR, NUMBERS, addends, cuts, is_differentiated, rebuilds
+from shapelint.analysis.gradients.effects import (
+    LINEAR,
+    NUMBERS,
+    addends,
+    cuts,
+    is_differentiated,
+    read_gradients,
+    rebuilds,
+)
 from shapelint.analysis.gradients.frozen import handled, is_among, optimized, source_of
 from shapelint.analysis.index import events_of, once_per_file, operations, places
 from shapelint.analysis.registration import is_module, is_parameter, steps_of
@@ -347,8 +355,8 @@ def is_number(held: Hold) -> bool:
 
 def is_asked_for(flow: Flow, leaf: Operation) -> bool:
     """Whether a leaf is there for its own gradient: an optimizer has it, or somebody reads it."""
-    given = {maker_of(event.source) for event in events_of(flow.events, Input) if event.name == "grad" and event.source}
-    return leaf in optimized(flow.events) or leaf in given or is_differentiated(flow.events, leaf)
+    is_given = leaf in optimized(flow.events) or is_differentiated(flow.events, leaf)
+    return is_given or leaf in read_gradients(flow.events)
 
 
 def is_cut(event: Event | None) -> bool:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from shapelint.analysis.evidence import within_call
 from shapelint.analysis.index import once_per_file, operations
 from shapelint.domain.values import NONE, Function, Many, Method, Tensor, Tuple, Value, maker_of
-from shapelint.events import Call, Event, Item, Joined, Kind, Operation
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
 from shapelint.ops.op import GraphEffect
@@ -140,3 +140,17 @@ def addends(event: Event) -> tuple[Value, ...] | None:
         case Operation(name=name) if name in LINEAR:
             return event.values
     return None
+
+
+@once_per_file
+def _read(events: Sequence[Event]) -> Iterator[frozenset[Event | None]]:
+    asking = (event for event in events if isinstance(event, Operation | Call))
+    given = (value for event in asking for value in parts(event.values))
+    makers = (maker_of(value) for value in given)
+    read = (m.source for m in makers if isinstance(m, Input) and m.kind == "attribute" and m.name == "grad")
+    yield frozenset(maker_of(source) for source in read if source is not None)
+
+
+def read_gradients(events: Sequence[Event]) -> frozenset[Event | None]:
+    """What made the tensors whose `.grad` something is computed from."""
+    return _read(events)[0]

@@ -92,6 +92,8 @@ def parts_of(value: Value) -> Iterator[object]:
         case Dict(items=pairs, other=other):
             for entry in (*(v for _, v in pairs), *((other,) if other is not None else ())):
                 yield from parts_of(entry)
+        case Tensor(made_by=None, graph=Graph(state=GraphState.LEAF, origins=origins)):
+            yield from origins  # `layer.weight`
         case Unknown() | Tensor():
             yield source_of(value)
 

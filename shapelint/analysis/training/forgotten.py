@@ -20,8 +20,8 @@ from shapelint.analysis.training.exhausted_iterators import Lost, used_up
 from shapelint.analysis.training.untrained import Trained, built, is_foreign, maker_of_layer, replaced, swapped
 from shapelint.domain.regions import is_without_gradients
 from shapelint.domain.values import FALSE, Instance, Layer, Method, Value, maker_of
-from shapelint.events import Call, Comprehension, Event, Grown, Input, Operation, Returned, Stored
-from shapelint.provenance import ancestors
+from shapelint.events import Call, Comprehension, Event, Grown, Input, Kind, Operation, Returned, Stored
+from shapelint.provenance import ancestors, hands, was_not_followed
 from shapelint.provenance import parts as parts_in
 
 
@@ -66,12 +66,12 @@ def _classes(events: Sequence[Event]) -> Iterator[dict[int, dict[str, frozenset[
         if event.method == "__init__" and event.container is None and is_module(owner) and any(learners(value)):
             layers = frozenset(part for part in parts_of(value) if isinstance(part, Layer))
             if layers:
-                classes.setdefault(id(owner.cls), {}).setdefault(event.attribute, layers)
+                classes.setdefault(id(owner), {}).setdefault(event.attribute, layers)
     yield classes
 
 
 def _parts_of_classes(events: Sequence[Event]) -> dict[int, dict[str, frozenset[object]]]:
-    """The layers in each attribute of each module class of a file."""
+    """The layers in each attribute of each object of a module class of a file."""
     return _classes(events)[0]
 
 
@@ -113,28 +113,59 @@ def left_out(events: Sequence[Event]) -> Iterator[Lost]:
     optimizers = built(events)
     if not optimizers:
         return
-    order = {id(event): index for index, event in enumerate(events)}
     known = frozenset(map(maker_of_layer, optimized(events) | handled(events))).union(*(t.makers for t in optimizers))
     known |= {event for event, _ in made_in_forward(events)}  # no optimizer can know them: SHP305 says so
     for trained in optimizers:
         neighbours = [other for other in optimizers if other.within is trained.within]
         if not all(other.is_complete and other.modules for other in neighbours) or has_twin(trained, neighbours):
             continue
-        parts, is_over = trained.makers, False
+        is_over = False
         for step in steps(events)[trained.index + 1 :]:
             is_over = is_over or (trained.within is not None and trained.within not in step.stack)
             if isinstance(step.event, Operation) and step.event.name == "backward":
-                found = None
-                if not is_over:
-                    found = next(_after(step.event, parts, known, order, trained.index), None)
-                    found = found or next(_parameters_beside(events, step.event, trained, order), None)
-                elif is_method_beside(step, trained):
-                    own = frozenset(made_by_hand(events, trained))
-                    after = _after(step.event, parts, known, order, trained.index)
-                    found = next((made for made in after if id(made) in own), None)
+                found = next(at_loss(events, step, trained, known, is_over), None)
                 if found is not None:
                     yield Lost("missing", trained.event, trained.event.site, f"`{found.site.text}`", found.site)
                     break
+
+
+@once_per_file
+def _order(events: Sequence[Event]) -> Iterator[dict[int, int]]:
+    yield {id(event): index for index, event in enumerate(events)}
+
+
+def at_loss(
+    events: Sequence[Event], step: Step, trained: Trained, known: frozenset[object], is_over: bool
+) -> Iterator[Event]:
+    """What an optimizer was not given, of a loss in the function that builds it, or beside it."""
+    loss = step.event
+    assert isinstance(loss, Operation)
+    order = _order(events)[0]
+    after = _after(loss, trained.makers, known, order, trained.index)
+    if not is_over:
+        yield from after
+        yield from _parameters_beside(events, loss, trained, order)
+    elif is_method_beside(step, trained):
+        own = frozenset(made_by_hand(events, trained))
+        yield from (made for made in after if id(made) in own and is_compared(loss, made))
+    else:
+        return
+    yield from _before(events, loss, trained, known)
+
+
+def _before(
+    events: Sequence[Event], loss: Operation, trained: Trained, known: frozenset[object]
+) -> Iterator[Operation]:
+    """Fresh layers whose output goes into those that the optimizer was given, two or more one by one."""
+    if len(trained.modules) < 2:
+        return
+    own = frozenset(made_by_hand(events, trained))
+    for event in attached(loss, 1000):
+        if isinstance(event, Operation) and event.layer is not None and maker_of(event.layer) in trained.makers:
+            for earlier in attached(event, 400):
+                made = maker_of(earlier.layer) if isinstance(earlier, Operation) and earlier.layer is not None else None
+                if isinstance(made, Operation) and id(made) in own and made not in known and any(learners(made.result)):
+                    yield made
 
 
 def has_twin(trained: Trained, neighbours: Sequence[Trained]) -> bool:
@@ -148,20 +179,34 @@ def is_method_beside(step: Step, trained: Trained) -> bool:
     return isinstance(owner, Instance) and any(entered.owner is owner for entered in step.stack)
 
 
+def is_compared(loss: Operation, made: Event) -> bool:
+    """Whether what a layer gives is held against data, not only scored: a discriminator has a trainer of its own."""
+    for event in attached(loss, 1000):
+        if isinstance(event, Operation) and event.kind is Kind.LOSS and len(event.values) > 1:
+            prediction, target = maker_of(event.values[0]), maker_of(event.values[1])
+            is_constant = isinstance(target, Operation) and target.kind is Kind.CREATION
+            if prediction is not None and target is not None and not is_constant:
+                behind = (prediction, *attached(prediction, 400))
+                if any(isinstance(e, Operation) and e.layer is not None and maker_of(e.layer) is made for e in behind):
+                    return True
+    return False
+
+
 def made_by_hand(events: Sequence[Event], trained: Trained) -> Iterator[int]:
     """The layers that were made while the optimizer's builder ran, and that nobody else was given before."""
     given = {
         id(maker_of_layer(part))
         for call in events_of(events, Call)
-        if is_foreign(call.callee)
-        for value in (*call.args, *dict(call.kwargs).values())
+        if is_foreign(call.callee) and was_not_followed(call)
+        for value in hands(call)
+        if trained.within is None or value is not trained.within.owner
         for part in parts_of(value)
     }
     for step in steps(events)[: trained.index]:
-        event = step.event
-        is_inside = trained.within in step.stack and id(event) not in given
-        if is_inside and isinstance(event, Operation) and event.layer is None and isinstance(event.result, Layer):
-            yield id(event)
+        match step.event:
+            case Operation(name=name, result=Layer(), layer=None) as event if name != "from_pretrained":
+                if trained.within in step.stack and id(event) not in given:
+                    yield id(event)
 
 
 def _after(
