@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.control_flow import Act
 from shapelint.analysis.gradients.effects import read_gradients
 from shapelint.analysis.index import once_per_file, places
-from shapelint.analysis.paths import Act
 from shapelint.analysis.registration import steps
 from shapelint.analysis.training.actions import Roles, act_of, key, roles_of
 from shapelint.analysis.training.gradient_states import Hazard
