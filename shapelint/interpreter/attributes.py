@@ -9,7 +9,7 @@ from functools import lru_cache
 import libcst as cst
 
 from shapelint.domain.dims import size
-from shapelint.domain.joins import join
+from shapelint.domain.joins import join, widened
 from shapelint.domain.values import (
     NONE,
     UNKNOWN,
@@ -236,6 +236,14 @@ def as_tensor(frame: Frame, value: Unknown, node: cst.CSTNode, library: str | No
     tensor = Tensor(Shape((), run), value.dtype, library, value.graph, value.made_by)
     rebind(frame, node, tensor)
     return tensor
+
+
+def keep(frame: Frame, owner: Instance, name: str, value: Value, node: cst.CSTNode) -> None:
+    """An attribute of an object is set; on one of several paths: it may be what it was before."""
+    old = owner.attributes.get(name)
+    if frame.branch_depth and old is not None:
+        value = widened(join(old, value, (frame.place(node), name)), (frame.place(node), "again"))
+    owner.attributes[name] = value
 
 
 def rebind(frame: Frame, node: cst.CSTNode, value: Value) -> None:

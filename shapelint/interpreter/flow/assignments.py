@@ -8,7 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from shapelint.domain.dims import Origin, Symbol, as_dim, axis
-from shapelint.domain.joins import join, widened
+from shapelint.domain.joins import join
 from shapelint.domain.tokens import token
 from shapelint.domain.values import (
     NONE,
@@ -136,11 +136,7 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
     if not isinstance(owner, Instance):
         frame.tell(Written(owner, name, value, frame.site(node)))
         return
-    old = owner.attributes.get(name)
-    if frame.branch_depth and old is not None and not isinstance(old, Unknown):
-        owner.attributes[name] = widened(join(old, value, (frame.place(target), name)), (frame.place(target), "again"))
-    else:
-        owner.attributes[name] = value
+    attributes.keep(frame, owner, name, value, target)
     method = frame.function.name if frame.function is not None else ""
     frame.tell(Stored(owner, name, value, frame.site(node), None, method))
     if frame.run.watch is not None:

@@ -22,6 +22,7 @@ from shapelint.domain.values import (
 )
 from shapelint.events import Call, Stored
 from shapelint.interpreter import expressions
+from shapelint.interpreter.attributes import keep
 from shapelint.interpreter.flow import rebinding
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.functions.fields import annotated, field_names, field_value, typical_field
@@ -146,7 +147,7 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
                 *_,
             ),
         ):
-            receiver.attributes[name] = value
+            keep(frame, receiver, name, value, node)
             if method.name == "register_buffer":
                 receiver.buffers.add(name)
             else:
