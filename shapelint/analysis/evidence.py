@@ -58,11 +58,11 @@ def identity(value: Value) -> object:
 
 def tensors_of(event: Operation) -> tuple[Tensor, ...]:
     """The tensors that an operation lines up, also a distribution's parameters: Normal(mean, std).log_prob(x)."""
-    layer = next((argument for argument in event.arguments.values() if type(argument) is Layer), None)
-    if layer is None:
-        return event.operands
-    own = [argument for name, argument in event.arguments.items() if name not in layer.config]
-    return (*_parameters(layer), *tensors_in(own))
+    for layer in event.arguments.values():
+        if type(layer) is Layer:
+            own = [argument for name, argument in event.arguments.items() if name not in layer.config]
+            return (*_parameters(layer), *tensors_in(own))
+    return event.operands
 
 
 def _parameters(layer: Layer) -> Iterator[Tensor]:

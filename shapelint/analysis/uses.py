@@ -23,6 +23,8 @@ def key_of(value: Value) -> Key | None:
     """Equal for all mentions of what one event made; None where that is not known."""
     value = within_call(value.options[0] if isinstance(value, Union) and _is_one(value) else value)
     maker: Event | None = maker_of(value)
+    if type(maker) is Operation:
+        return id(maker), 0
     place = 0
     while (part := part_of(maker)) is not None:
         maker, index = part

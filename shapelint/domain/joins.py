@@ -229,6 +229,7 @@ def _common(x: Axis, y: Axis, scope: object) -> Axis:
 
 
 NO_SHAPES: Mapping[Run, Shape] = {}
+SIZED = frozenset({Tensor, Unknown, Int, Tuple, Many, Union})  # what `resolve` can know more of
 
 
 def resolve(value: Value, facts: Mapping[Symbol, Dim], shapes: Mapping[Run, Shape] = NO_SHAPES) -> Value:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import libcst as cst
 
 from shapelint.domain.dims import Dim, Symbol
-from shapelint.domain.joins import resolve
+from shapelint.domain.joins import SIZED, resolve
 from shapelint.domain.tokens import now
 from shapelint.domain.values import (
     Class,
@@ -165,7 +165,9 @@ class Frame:
 
     def known(self, value: Value) -> Value:
         """`value` with the facts learned on this path."""
-        return resolve(value, self.facts, self.shapes) if self.facts or self.shapes else value
+        if (self.facts or self.shapes) and type(value) in SIZED:
+            return resolve(value, self.facts, self.shapes)
+        return value
 
     def unknown(
         self, name: str, node: cst.CSTNode, kind: str, source: Value | None = None, dim: Dim | None = None

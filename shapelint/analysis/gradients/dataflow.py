@@ -162,13 +162,6 @@ class Flow:
     def hold(self, value: Value | None) -> Hold:
         """How a value hangs on what trains."""
         match value:
-            case Tuple(items=items) | Union(options=items):
-                return self.any_of(items)
-            case Many(item=item):
-                return self.hold(item)
-            case Dict(items=pairs, other=other):
-                own = self.of(value.made_by) if isinstance(value.made_by, Input) else LOOSE
-                return own | self.any_of((*(item for _, item in pairs), other))
             case Float(made_by=Input()) | Int(made_by=Input()):
                 return LOOSE
             case Tensor() | Unknown() | Float() | Int():
@@ -177,6 +170,13 @@ class Flow:
                     return self.of(maker)
                 graph = graph_of(value)
                 return Hold(graph.origins) if graph.origins and graph.state in ATTACHED else LOOSE
+            case Tuple(items=items) | Union(options=items):
+                return self.any_of(items)
+            case Many(item=item):
+                return self.hold(item)
+            case Dict(items=pairs, other=other):
+                own = self.of(value.made_by) if isinstance(value.made_by, Input) else LOOSE
+                return own | self.any_of((*(item for _, item in pairs), other))
             case Layer(name=name, config=config) if name.startswith("torch.distributions."):
                 return self.any_of(tuple(config.values()))
         return LOOSE
@@ -201,7 +201,9 @@ class Flow:
     def any_of(self, values: Sequence[Value | None]) -> Hold:
         found = LOOSE
         for value in values:
-            found |= self.hold(value)
+            held = self.hold(value)
+            if held is not LOOSE:
+                found |= held
         return found
 
     def of(self, event: Event) -> Hold:
@@ -217,7 +219,12 @@ class Flow:
         return self.known[key]
 
     def _of(self, event: Event) -> Hold:
-        match event:
+        match event:  # the most frequent first
+            case Operation():
+                hold = self.of_operation(event)
+                return hold if event in hold.live else self.outside(event, hold)  # a leaf is one, wherever it is made
+            case Call():
+                return self.outside(event, self.of_call(event))
             case Item(of=Call(result=Tuple(items=items)) as call, index=index) if index < len(items):
                 is_bare = isinstance(items[index], Tensor | Unknown) and maker_of(items[index]) is None
                 return self.of(call) if is_bare else self.hold(items[index])
@@ -247,11 +254,6 @@ class Flow:
                 return Hold() if maker_of(source) is None else self.hold(source)
             case Joined(options=options):
                 return self.any_of(options)
-            case Operation():
-                hold = self.of_operation(event)
-                return hold if event in hold.live else self.outside(event, hold)  # a leaf is one, wherever it is made
-            case Call():
-                return self.outside(event, self.of_call(event))
         return LOOSE
 
     def is_seed(self, event: Input) -> bool:

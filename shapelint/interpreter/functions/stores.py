@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,14 @@ FILLING = frozenset({"append", "extend", "insert", "update", "add", "setdefault"
 RESHAPING = frozenset({"resize_", "resize", "set_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_"})
 STORES = frozenset({cst.Assign, cst.AnnAssign})
 CHANGING = STORES | {cst.AugAssign, cst.Expr}
-BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+BLOCKS: Mapping[type[cst.CSTNode], tuple[str, ...]] = {
+    **dict.fromkeys((cst.For, cst.While, cst.If), ("body", "orelse")),
+    **dict.fromkeys((cst.Try, cst.TryStar), ("body", "orelse", "finalbody", "handlers")),
+    **dict.fromkeys((cst.ExceptHandler, cst.ExceptStarHandler, cst.Else, cst.Finally, cst.With), ("body",)),
+    **dict.fromkeys((cst.Module, cst.ClassDef, cst.FunctionDef, cst.Lambda, cst.MatchCase), ("body",)),
+    **dict.fromkeys((cst.IndentedBlock, cst.SimpleStatementSuite, cst.SimpleStatementLine), ("body",)),
+    cst.Match: ("cases",),
+}
 
 
 @lru_cache(maxsize=64)  # a base class is asked for by each of its subclasses
@@ -91,11 +98,10 @@ def statements(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     while stack:
         current = stack.pop()
         yield current
-        if type(current) not in CHANGING:
-            for block in BLOCKS:
-                inner = getattr(current, block, None)
-                if inner is not None:
-                    stack.extend(inner) if type(inner) in (tuple, list) else stack.append(inner)
+        for block in BLOCKS.get(type(current), ()):
+            inner = getattr(current, block)
+            if inner is not None:
+                stack.extend(inner) if type(inner) in (tuple, list) else stack.append(inner)
 
 
 @lru_cache(maxsize=512)
