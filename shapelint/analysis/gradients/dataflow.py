@@ -25,15 +25,15 @@ from shapelint.analysis.gradients.effects import (
     rebuilds,
 )
 from shapelint.analysis.gradients.frozen import source_of, switched_off
+from shapelint.analysis.gradients.kept_values import Kept, kept_values
 from shapelint.analysis.index import once_per_file
-from shapelint.analysis.registration import WEIGHTED_LAYERS, steps_of
+from shapelint.analysis.registration import WEIGHTED_LAYERS
 from shapelint.domain.record import record
 from shapelint.domain.regions import is_without_gradients
 from shapelint.domain.values import (
     NONE,
     TRUE,
     UNKNOWN,
-    Class,
     Const,
     Dict,
     Float,
@@ -53,7 +53,7 @@ from shapelint.domain.values import (
     graph_of,
     maker_of,
 )
-from shapelint.events import Call, Event, Input, Item, Joined, Kind, Left, Operation, Region, Stored
+from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Region
 from shapelint.ops.op import GraphEffect
 from shapelint.provenance import enters, hands, parts, was_not_followed
 
@@ -114,29 +114,6 @@ LOOSE = Hold()
 
 
 @dataclass(slots=True)
-class Kept:
-    """Where values of one file are kept."""
-
-    stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)  # by class and attribute
-    methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
-    results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
-
-
-@once_per_file
-def _kept(events: Sequence[Event]) -> Iterator[Kept]:
-    kept = Kept()
-    for step in steps_of(events, Stored, Left):
-        match step.event:
-            case Stored(owner=owner, attribute=attribute, value=value):
-                kept.stores.setdefault((id(owner.cls), attribute), []).append(value)
-            case Left(function=Function(name=name, owner=owner) as function, result=result) if not step.stack:
-                kept.results[id(function)] = result
-                if isinstance(owner, Class):
-                    kept.methods.setdefault(name, {})[id(owner)] = result
-    yield kept
-
-
-@dataclass(slots=True)
 class Flow:
     """The data flow of one file; what is found of an event is kept."""
 
@@ -150,14 +127,7 @@ class Flow:
 
     @property
     def kept(self) -> Kept:
-        return _kept(self.events)[0]
-
-    def of_namesake(self, callee: Value) -> Value | None:
-        """What the only method of that name in the file returns, for a receiver of which nothing else is known."""
-        match callee:
-            case Method(receiver=Unknown(), name=name) if len(self.kept.methods.get(name, ())) == 1:
-                return next(iter(self.kept.methods[name].values()))
-        return None
+        return kept_values(self.events)[0]
 
     def hold(self, value: Value | None) -> Hold:
         """How a value hangs on what trains."""
@@ -242,6 +212,10 @@ class Flow:
                 return Hold(frozenset({(whole, name)})) if held.live == {whole} else held
             case Input(kind="item", source=Unknown(made_by=Call())) if self.doubts is not None and self.doubts(event):
                 return LOOSE
+            case Input(kind="item", name=name, source=Unknown(made_by=Call(callee=Unknown()))) if (
+                cut := flow_of(self.events).hold(self.kept.given_as(name))
+            ).cuts:
+                return cut  # `outputs["weight"]` of the only model of the file that gives one
             case Input(kind="item", name=name, source=source) if name.isdigit():
                 return self.hold_element(source, int(name))
             case Input(kind="item" | "iteration", source=source):
@@ -323,13 +297,15 @@ class Flow:
                 return given if self.doubts is None else LOOSE
             case Method(receiver=Tensor() as receiver):
                 return self.hold(receiver) | given
-            case Method() if not given.live and (own := flow_of(self.events).hold(self.of_namesake(event.callee))).cuts:
+            case Method() if (
+                not given.live and (own := flow_of(self.events).hold(self.kept.namesake(event.callee))).cuts
+            ):
                 return own  # its weights are taken out of the graph in it: `net.penalty()` of numbers
             case Method(receiver=receiver) if self.hold(receiver) != LOOSE:
                 return self.hold(receiver) | given
             case Layer():
                 return Hold(given.live | {event.callee})
-        namesake = self.of_namesake(event.callee)
+        namesake = self.kept.namesake(event.callee)
         if namesake is not None and flow_of(self.events).hold(namesake) == LOOSE:
             return given  # it computes with nothing that trains but its arguments
         if self.doubts is not None and self.doubts(event):

@@ -175,11 +175,17 @@ def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Itera
         found = [cut for cut in hold.cuts if matters(flow, cut, live)]
         if found and (is_certain or is_scalar(flow, term)) and not hangs_on_lists(flow, term):
             cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
-            before = {id(earlier) for earlier in ancestors(cut.place)}
+            before = {id(earlier) for earlier in ancestors(cut.place)} if not of_list(cut) else set()
             is_whole = bool(cut.lost) and not cut.lost & live and all(map(is_made, cut.lost))
             others = [part for part, other in terms if other.live]
             if not any(id(maker_of(part)) in before or (not is_whole and weighs(cut, part)) for part in others):
                 yield DeadTerm(cut, alive[0], term, event, frozenset().union(*(cut.lost for cut in found)))
+
+
+def of_list(cut: Cut) -> bool:
+    """Whether a list was copied: one of its items may be attached elsewhere, and the others are not."""
+    values = cut.event.values if cut.rebuilds and isinstance(cut.event, Operation) else ()
+    return any(isinstance(value, Many | Tuple) for value in values)
 
 
 def ways_to(loss: Value) -> tuple[Value, ...]:
@@ -235,7 +241,7 @@ def is_scalar(flow: Flow, value: Value) -> bool:
     """A single number by the way it was computed: a loss, a full reduction, or one taken out with item()."""
     maker = maker_of(value.options[0] if isinstance(value, Union) else value)
     if isinstance(maker, Call):
-        value = flow.of_namesake(maker.callee) or UNKNOWN
+        value = flow.kept.namesake(maker.callee) or UNKNOWN
         maker = maker_of(value)
     if isinstance(value, Tensor) and value.shape.rank == 0 and maker is not None:
         return True

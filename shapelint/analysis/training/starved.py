@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.gradients.dataflow import Cut, Flow, flow_of
 from shapelint.analysis.gradients.dead_terms import dead_terms, is_made, losses
 from shapelint.analysis.gradients.detached_activations import (
+    ARRAYS,
     WHOLE,
     asked_for,
     behind,
@@ -172,7 +173,8 @@ def is_meant_to_train(
 ) -> bool:
     """Whether something else than a slip is hard to see behind a cut."""
     if isinstance(cut.event, Region):
-        return id(cut.event.site.node) not in asked_for(flow.events) and bool(lost & cut.run)
+        is_lost = bool(lost & cut.run) or any(map(is_made, lost))  # run in it, or a weight that is computed with
+        return is_lost and id(cut.event.site.node) not in asked_for(flow.events)
     kind = consumer.kind if isinstance(consumer, Operation) else None
     if consumer is None or kind is Kind.LOSS or (cut.takes_out and kind is Kind.LAYER):
         return False  # a target, or what a layer is to learn from as it is
@@ -180,7 +182,8 @@ def is_meant_to_train(
         return True
     is_whole = getattr(cut.event, "name", "") in WHOLE or cut.is_flat
     is_index = any(cut.place is earlier for earlier in ancestors_of_indices(consumer))
-    return is_whole and bool(flow.hold(part).live) and not is_index
+    is_array = getattr(consumer, "name", "") in ARRAYS  # what is reported beside the result is no array as a rule
+    return is_whole and not is_index and (is_array or bool(flow.hold(part).live))
 
 
 def ancestors_of_indices(consumer: Event) -> Iterator[Event]:

@@ -1,0 +1,48 @@
+"""Where values of a file are kept: in attributes, and in what its functions and methods return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from shapelint.analysis.index import once_per_file
+from shapelint.analysis.registration import steps_of
+from shapelint.domain.values import Class, Dict, Function, Method, Unknown, Value
+from shapelint.events import Event, Left, Stored
+
+
+@dataclass(slots=True)
+class Kept:
+    """Where values of one file are kept."""
+
+    stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)  # by class and attribute
+    methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
+    results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
+
+    def namesake(self, callee: Value) -> Value | None:
+        """What the only method of that name in the file returns, for a receiver of which nothing else is known."""
+        match callee:
+            case Method(receiver=Unknown(), name=name) if len(self.methods.get(name, ())) == 1:
+                return next(iter(self.methods[name].values()))
+        return None
+
+    def given_as(self, name: str) -> Value | None:
+        """What the only forward of the file that returns a dict with such a key, as it is written, has there."""
+        results = self.methods.get("forward", {}).values()
+        dicts = [dict(result.items) for result in results if isinstance(result, Dict)]
+        found = [keys[name.strip("'\"")] for keys in dicts if name.strip("'\"") in keys]
+        return found[0] if len(found) == 1 else None
+
+
+@once_per_file
+def kept_values(events: Sequence[Event]) -> Iterator[Kept]:
+    kept = Kept()
+    for step in steps_of(events, Stored, Left):
+        match step.event:
+            case Stored(owner=owner, attribute=attribute, value=value):
+                kept.stores.setdefault((id(owner.cls), attribute), []).append(value)
+            case Left(function=Function(name=name, owner=owner) as function, result=result) if not step.stack:
+                kept.results[id(function)] = result
+                if isinstance(owner, Class):
+                    kept.methods.setdefault(name, {})[id(owner)] = result
+    yield kept
