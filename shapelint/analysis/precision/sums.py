@@ -18,7 +18,7 @@ from shapelint.analysis.precision.dtypes import (
     is_python_sum,
 )
 from shapelint.analysis.precision.squares import COMPARING, count_of, is_bounded, is_square, zero_or_one
-from shapelint.analysis.precision.updates import scaled
+from shapelint.analysis.precision.updates import is_number, scaled
 from shapelint.domain.formats import FLOAT16, Format
 from shapelint.domain.values import NONE, GraphState, Instance, Int, Tensor, Unknown, Value, maker_of, same_value
 from shapelint.events import Event, Grown, Input, Kind, Operation
@@ -128,8 +128,14 @@ def accumulated(events: Sequence[Event]) -> Iterator[tuple[Operation, Format]]:
             continue
         is_sum = is_python_sum(event) and total is more
         is_one_of = is_tally(events, event, total) and not is_window(event, total)
-        if is_sum or ((is_one_of or is_total(events, event, total, more)) and scaled(more) is None):
+        if is_sum or ((is_one_of or is_total(events, event, total, more)) and not is_small(total, more)):
             yield event, format
+
+
+def is_small(total: Value, more: Value) -> bool:
+    """Whether what is added is scaled down, as far as is known: `total += loss * len(batch)` is not."""
+    share = scaled(more)
+    return share is not None and not (share[1] is None and is_number(total))
 
 
 def is_total(events: Sequence[Event], event: Operation, total: Value, more: Value) -> bool:

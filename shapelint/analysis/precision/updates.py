@@ -103,6 +103,8 @@ def _stepped(event: Operation) -> tuple[Value, float | None] | None:
         if inner is None:
             return None
         share = inner[1]
+    if share is None and is_number(state):
+        return None  # a total: `self.loss += loss * len(batch)`
     return None if share is not None and abs(share) > LARGEST_RATE else (state, share)
 
 
@@ -138,7 +140,7 @@ def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
         match maker:
             case Input(kind="attribute", source=Instance() as owner, name=name):
                 return keeps_dtype(events, owner, name, dtype_of(event.result))
-            case Operation() if is_held(events, maker):
+            case Operation() | Call() if is_held(events, maker):
                 return True
             case Operation(name="data" | "detach" | "mul" | "getitem", operands=operands) if operands:
                 if operands[0].graph.state is GraphState.LEAF:
@@ -149,8 +151,8 @@ def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
     return False
 
 
-def is_held(events: Sequence[Event], maker: Operation) -> bool:
-    """Whether a list or dict that an object keeps holds what an operation made: `self.shadow = {n: p.half() ...}`."""
+def is_held(events: Sequence[Event], maker: Operation | Call) -> bool:
+    """Whether a list or dict that an object keeps holds what an event made: `self.shadow = {n: p.half() ...}`."""
     held = (stored.value for stored in events_of(events, Stored) if isinstance(stored.value, Many | Tuple | Dict))
     return any(maker_of(part) is maker for part in parts(held))
 
