@@ -256,9 +256,9 @@ def bound(*texts: str) -> Bindings:
     ("parameters", "returned", "shape", "reason"),
     [
         (["b t v"], "b v t", named("b", "t", "v"), "its axis 1 is t, the annotation says v"),
-        (["b t"], "b", named("b", "t"), "it has 2 axes, the annotation 1"),
-        (["b t"], "b t c", shape_of(3), "it has 1 axis, the annotation 3"),
-        (["b t"], "b ... t", shape_of(3), "it has 1 axis, the annotation at least 2"),
+        (["b t"], "b", named("b", "t"), 'it has 2 axes, "b" has 1'),
+        (["b t"], "b t c", shape_of(3), 'it has 1 axis, "b t c" has 3'),
+        (["b t"], "b ... t", shape_of(3), 'it has 1 axis, "b ... t" has at least 2'),
         (["b t"], "b t+1", named("b", "t"), "its axis 1 is t, the annotation says t+1"),
         (["n"], "3", shape_of(4), "its axis 0 is 4, the annotation says 3"),
         (
@@ -274,7 +274,7 @@ def bound(*texts: str) -> Bindings:
             "its axes *b are (*c,), the annotation says *b",
         ),
         (["b n"], "_ n", Shape((), Run(), named("b").head), "its axis -1 is b, the annotation says n"),
-        (["b n"], "n", Shape(named("b", "n").head, Run()), "it has at least 2 axes, the annotation 1"),
+        (["b n"], "n", Shape(named("b", "n").head, Run()), 'it has at least 2 axes, "n" has 1'),
     ],
 )
 def test_contradiction(parameters: list[str], returned: str, shape: Shape, reason: str) -> None:

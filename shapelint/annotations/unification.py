@@ -140,7 +140,7 @@ def _steps(pattern: Pattern, shape: Shape, sizes: dict[str, Dim], runs: dict[str
     if too_many or (shape.run is None and least < wanted):
         bounds = ["at least " if open_ended else "" for open_ended in (shape.run, pattern.variadic)]
         plural = "axis" if (shape.run, least) == (None, 1) else "axes"
-        yield Verdict.CONTRADICTED, f"it has {bounds[0]}{least} {plural}, the annotation {bounds[1]}{wanted}"
+        yield Verdict.CONTRADICTED, f'it has {bounds[0]}{least} {plural}, "{pattern.text}" has {bounds[1]}{wanted}'
         return
     for index, wanted_axis, found in _lined_up(pattern, shape):
         yield _meet_axis(index, wanted_axis, found.size, sizes)
