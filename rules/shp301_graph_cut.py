@@ -31,11 +31,11 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.gradients.attached_targets import reversed_targets
 from shapelint.analysis.gradients.dead_terms import DeadTerm, dead_terms
-from shapelint.analysis.gradients.detached_activations import left_in_forward, onward, recorded_by_hooks
+from shapelint.analysis.gradients.detached_activations import detached_activations, left_in_forward, recorded_by_hooks
 from shapelint.analysis.gradients.jax_tracing import concretised, dead_objectives, without_gradient
 from shapelint.analysis.gradients.seemingly_trained import passed_by
 from shapelint.analysis.gradients.wording import arguments_of, means, quoted, reason, trained_by, words_for
-from shapelint.analysis.training.misdirected_losses import Barren, barren_terms
+from shapelint.analysis.training.misdirected_losses import MisdirectedTerm, misdirected_terms
 from shapelint.analysis.training.starved import starved
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
@@ -53,7 +53,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             source = trained_by(dead.cut)
             computed = (Clue("computed here", source.site),) if source is not None else ()
             yield Report(dead.cut.event, message(dead), (*computed, Clue("part of the loss here", dead.loss.site)))
-    for cut, place in (*onward(events), *starved(events)):
+    for cut, place in (*detached_activations(events), *starved(events)):
         if cut.takes_out:
             yield Report(
                 cut.event,
@@ -61,9 +61,9 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"{quoted(place.site)} goes on with the result. Pass it on without {means(cut)}, or freeze it",
                 (Clue("goes on here", place.site),),
             )
-    for barren in barren_terms(events):
-        if barren.cut.takes_out:
-            yield Report(barren.cut.event, barren_message(barren), (Clue("part of the loss here", barren.loss.site),))
+    for term in misdirected_terms(events):
+        if term.cut.takes_out:
+            yield Report(term.cut.event, misdirected_message(term), (Clue("part of the loss here", term.loss.site),))
     for cut in left_in_forward(events):
         if not cut.rebuilds:  # SHP302
             words = f"forward leaves the graph here: {words_for(cut)} gets no gradient from what is computed with it"
@@ -96,10 +96,10 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         )
 
 
-def barren_message(barren: Barren) -> str:
+def misdirected_message(term: MisdirectedTerm) -> str:
     return (
-        f"This term of the loss trains nothing that its optimizer holds: {reason(barren.cut)}, so "
-        f"{words_for(barren.cut)} gets no gradient from it"
+        f"This term of the loss trains nothing that its optimizer holds: {reason(term.cut)}, so "
+        f"{words_for(term.cut)} gets no gradient from it"
     )
 
 

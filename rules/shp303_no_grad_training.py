@@ -47,11 +47,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.gradients.dead_terms import dead_terms
-from shapelint.analysis.gradients.detached_activations import frozen_inputs, left_off, onward
+from shapelint.analysis.gradients.detached_activations import detached_activations, frozen_inputs, left_off
 from shapelint.analysis.gradients.seemingly_trained import beside_frozen, compared_without
 from shapelint.analysis.gradients.wording import quoted, words_for
 from shapelint.analysis.index import events_of
-from shapelint.analysis.training.misdirected_losses import barren_terms
+from shapelint.analysis.training.misdirected_losses import misdirected_terms
 from shapelint.analysis.training.starved import starved
 from shapelint.events import Event, Region
 from shapelint.rule import Clue, Report
@@ -74,15 +74,15 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 "gets none from it. Compute it outside, and freeze modules with requires_grad_(False)",
                 (Clue("part of the loss here", dead.loss.site),),
             )
-    for barren in barren_terms(events):
-        if isinstance(barren.cut.event, Region):
+    for term in misdirected_terms(events):
+        if isinstance(term.cut.event, Region):
             yield Report(
-                barren.cut.event,
+                term.cut.event,
                 "This term of the loss trains nothing that its optimizer holds: it is computed without gradients, so "
-                f"{words_for(barren.cut)} gets none from it. Compute it outside",
-                (Clue("part of the loss here", barren.loss.site),),
+                f"{words_for(term.cut)} gets none from it. Compute it outside",
+                (Clue("part of the loss here", term.loss.site),),
             )
-    for cut, place in (*onward(events), *starved(events)):
+    for cut, place in (*detached_activations(events), *starved(events)):
         if isinstance(cut.event, Region):
             yield Report(
                 cut.event,

@@ -36,10 +36,10 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.gradients.dataflow import Cut
 from shapelint.analysis.gradients.dead_terms import dead_terms
-from shapelint.analysis.gradients.detached_activations import onward
+from shapelint.analysis.gradients.detached_activations import detached_activations
 from shapelint.analysis.gradients.jax_tracing import dead_objectives, without_gradient
 from shapelint.analysis.gradients.wording import OTHERWISE, quoted, words_for
-from shapelint.analysis.training.misdirected_losses import barren_terms
+from shapelint.analysis.training.misdirected_losses import misdirected_terms
 from shapelint.analysis.training.starved import starved
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
@@ -55,13 +55,13 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 f"This term of the loss trains nothing: {missing(dead.cut)}. {INSTEAD}",
                 (Clue("part of the loss here", dead.loss.site),),
             )
-    for barren in barren_terms(events):
-        if barren.cut.is_flat:
+    for term in misdirected_terms(events):
+        if term.cut.is_flat:
             yield Report(
-                barren.cut.event,
-                f"This term of the loss trains nothing that its optimizer holds: {missing(barren.cut)}. "
-                f"{instead(barren.cut.event)}",
-                (Clue("part of the loss here", barren.loss.site),),
+                term.cut.event,
+                f"This term of the loss trains nothing that its optimizer holds: {missing(term.cut)}. "
+                f"{instead(term.cut.event)}",
+                (Clue("part of the loss here", term.loss.site),),
             )
     for end in without_gradient(events):
         if end.is_flat:
@@ -69,7 +69,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 end.event,
                 f"jax.grad gives only zeros here: {missing(end)}, and the loss has no other way. {INSTEAD}",
             )
-    for end, place in (*onward(events), *starved(events)):
+    for end, place in (*detached_activations(events), *starved(events)):
         if end.is_flat:
             yield Report(
                 end.event,

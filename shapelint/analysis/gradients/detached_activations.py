@@ -108,7 +108,7 @@ def trained(events: Sequence[Event]) -> frozenset[object]:
 
 
 @once_per_file
-def onward(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
+def detached_activations(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
     """Where something that was to train is cut off from a layer that goes on with it; that layer's call.
 
     Only what trains nowhere else in the file: layers of the linted modules, and what an optimizer is given.

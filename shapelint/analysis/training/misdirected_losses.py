@@ -25,7 +25,7 @@ MOST_SEEN = 600
 
 
 @record(eq=False)
-class Barren:
+class MisdirectedTerm:
     """A term that trains nothing which the step applies, because of `cut`."""
 
     cut: Cut
@@ -34,7 +34,7 @@ class Barren:
 
 
 @once_per_file
-def barren_terms(events: Sequence[Event]) -> Iterator[Barren]:
+def misdirected_terms(events: Sequence[Event]) -> Iterator[MisdirectedTerm]:
     """Terms that are attached, though not to what the optimizer holds: D(G(z).detach()) in the loss of G."""
     known = {id(trained.event): trained for trained in built(events) if trained.is_complete and trained.modules}
     if not known:
@@ -55,7 +55,7 @@ def barren_terms(events: Sequence[Event]) -> Iterator[Barren]:
             is_current = cut is not None and order.get(id(cut.place), -1) >= since  # or an attribute of another round
             if cut is not None and is_current and id(cut.event.site.node) not in seen:
                 seen.add(id(cut.event.site.node))
-                yield Barren(cut, loss, optimizers[0])
+                yield MisdirectedTerm(cut, loss, optimizers[0])
 
 
 def is_behind(told: set[int], term: Value) -> bool:

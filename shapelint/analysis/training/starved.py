@@ -11,8 +11,8 @@ from shapelint.analysis.gradients.detached_activations import (
     WHOLE,
     asked_for,
     behind,
+    detached_activations,
     left_in_forward,
-    onward,
     trained,
     written,
 )
@@ -21,7 +21,7 @@ from shapelint.analysis.gradients.frozen import handled, is_among, optimized, pa
 from shapelint.analysis.gradients.reachability import makers
 from shapelint.analysis.index import events_of, once_per_file, operations, places_of
 from shapelint.analysis.registration import WEIGHTED_LAYERS, is_layer_class, is_module, steps_of
-from shapelint.analysis.training.misdirected_losses import barren_terms
+from shapelint.analysis.training.misdirected_losses import misdirected_terms
 from shapelint.domain.record import record
 from shapelint.domain.values import Function, Instance, Layer, Method, Tuple, Value, maker_of
 from shapelint.events import Call, Entered, Event, Grown, Kind, Operation, Region, Returned, Stored
@@ -71,8 +71,8 @@ def starved(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
 def reported(events: Sequence[Event]) -> Iterator[Cut]:
     """The cuts that others tell of, and what cannot be told apart from them."""
     yield from (dead.cut for dead in dead_terms(events))
-    yield from (barren.cut for barren in barren_terms(events))
-    yield from (cut for cut, _ in onward(events))
+    yield from (term.cut for term in misdirected_terms(events))
+    yield from (cut for cut, _ in detached_activations(events))
     yield from left_in_forward(events)
 
 
