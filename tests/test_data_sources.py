@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ STORIES = {
     "slice_objects": (),
     "jax_decorators": (),
     "pretrained_models": ("torchvision", "timm", "transformers"),
+    "gradients": (),
 }
 
 
@@ -48,11 +51,13 @@ def marked(text: str) -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("story", STORIES)
-def test_what_is_inferred_is_so(story: str) -> None:
+def test_what_is_inferred_is_so(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in STORIES[story]:
         pytest.importorskip(library)
     text = (SHAPES / f"{story}.py").read_text()
-    names: dict[str, Any] = {"__name__": story}
+    module = ModuleType(story)
+    monkeypatch.setitem(sys.modules, story, module)
+    names: dict[str, Any] = vars(module)
     exec(compile(text, story, "exec"), names)
     expected = marked(text)
     assert expected

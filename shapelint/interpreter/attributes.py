@@ -122,8 +122,11 @@ def of_library(module: str, name: str) -> Value:
 
 
 def of_tensor(frame: Frame, base: Tensor, name: str, node: cst.Attribute) -> Value:
-    if name == "grad":  # it is None as long as none has arrived
-        return frame.unknown(name, node, "attribute", base)
+    if name == "grad":  # it is None as long as none has arrived; who uses it as an array knows its shape
+        unknown = frame.unknown(name, node, "attribute", base)
+        if base.library in {"torch", None}:
+            frame.shapes[Run("", unknown.made_by)] = base.shape
+        return unknown
     value = tensor_attribute(base, name)
     if value is None:
         return Method(base, name)

@@ -22,6 +22,7 @@ from shapelint.domain.values import (
     Library,
     Many,
     Method,
+    Namespace,
     Partial,
     Run,
     Shape,
@@ -92,6 +93,8 @@ def item(frame: Frame, base: Value, index: Value, node: cst.Subscript) -> Value:
             return Partial(base, (index,))  # x.at[index], until its .set or .add is called
         case Library(name=name) if name in BRACKETED:
             return bracketed(frame, name, index, node)
+        case Library(name="sys.modules"):
+            return own_module(frame, node)
         case Hint() | Library() | Class() | Instance():
             from shapelint.interpreter.knowledge.contracts import subscripted
 
@@ -121,6 +124,17 @@ def bracketed(frame: Frame, name: str, index: Value, node: cst.Subscript) -> Val
         return UNKNOWN  # ranges, and strings that name axes
     result = operate(frame, BRACKETED[name], Arguments((Tuple(parts, "list"),), {}, (node,)), node)
     return UNKNOWN if result is None else result
+
+
+def own_module(frame: Frame, node: cst.Subscript) -> Value:
+    """`sys.modules[__name__]`: the names at the top level of this file, as they are when they are asked for."""
+    match node.slice:
+        case (cst.SubscriptElement(slice=cst.Index(value=cst.Name(value="__name__"))),):
+            outermost = frame.scope
+            while outermost.origin is None and outermost.parent is not None:
+                outermost = outermost.parent
+            return Namespace("", outermost.names)
+    return UNKNOWN
 
 
 def rank_of(value: Value) -> int | None:
