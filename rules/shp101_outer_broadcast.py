@@ -31,7 +31,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 
-from shapelint.analysis.axes.alignment import Table, averaged_tables, batch_table, is_meant, table_of
+from shapelint.analysis.axes.columns import (
+    Table,
+    averaged_tables,
+    batch_table,
+    is_meant,
+    label_table,
+    moved_table,
+    table_of,
+    tally_table,
+)
 from shapelint.analysis.axes.outer import taken_over
 from shapelint.analysis.evidence import BROADCASTING, broadcasts, clue, made_by, name_of, shortened, tensors_of
 from shapelint.analysis.index import operations
@@ -75,7 +84,9 @@ def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
     for event in operations(events, BROADCASTING):
         if event.problem is None and broadcasts(event):
             for a, b in combinations(tensors_of(event), 2):
-                table = table_of(a, b) or batch_table(a, b)
+                table = table_of(a, b) or batch_table(a, b) or moved_table(a, b)
+                if table is None and event.name in {"eq", "ne", "sub"}:
+                    table = tally_table(events, a, b) if event.name == "sub" else label_table(a, b)
                 if table is not None:
                     yield event, table
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes.alignment import mismatched_loss
+from shapelint.analysis.axes.columns import mismatched_loss
 from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.analysis.problems import problems
 from shapelint.events import Event

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes.alignment import column_on_row
+from shapelint.analysis.axes.columns import column_on_row
 from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.analysis.index import operations
 from shapelint.analysis.problems import problems

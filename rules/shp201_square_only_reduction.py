@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes.alignment import has_one
+from shapelint.analysis.axes.columns import has_one
 from shapelint.analysis.axes.outer import is_shared
 from shapelint.analysis.evidence import (
     BROADCASTING,

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes import normalised_axis, sample_axis
+from shapelint.analysis.axes import normalised_axis, sample_axis, unit_length
 from shapelint.analysis.evidence import name_of, shortened
 from shapelint.analysis.index import operations
 from shapelint.domain.values import NONE, Tensor, Value
@@ -38,16 +38,19 @@ from shapelint.rule import Clue, Report
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     yield from without_axis(events)
-    for found in (*normalised_axis.softmaxes(events), *normalised_axis.normals(events)):
+    for found in (*normalised_axis.softmaxes(events), *unit_length.normals(events)):
         message = f"{found.event.name} along axis {found.axis}, but {found.used} in `{shortened(found.use.site.text)}`"
         yield Report(found.event, message, (Clue("used here", found.use.site),), place(events, found.event))
     for event, x, axis in normalised_axis.of_one(events):
         message = f"{event.name} along axis {axis} of {x.shape}, which has size 1: all become"
         yield Report(event, f"{message} {0 if event.name == 'log_softmax' else 1}", site=place(events, event))
     for event in operations(events, {"cosine_similarity", "normalize"}):
-        for axis in normalised_axis.features_last(event):
+        for axis in unit_length.features_last(event):
             message = f"{event.name} works along axis {axis}, but a layer has put the features last: write dim=-1"
             yield Report(event, message, fix=along(event, -1), fix_message="Write dim=-1", fix_is_safe=False)
+    for event, axis in unit_length.divided_by_length(events):
+        message = f"{event.name} is taken along axis {axis}, but a layer has put the features last: write dim=-1"
+        yield Report(event, message, fix=along(event, -1), fix_message="Write dim=-1", fix_is_safe=False)
     for event, why in normalised_axis.norms(events):
         yield Report(event, f"{why}; move the axis with transpose(1, 2), and back")
     for event, use in sample_axis.picks_of_all(events):

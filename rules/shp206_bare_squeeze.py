@@ -57,7 +57,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         elif given == NONE and (lead := leading_axis(operand)) and not is_meant(events, event, operand):
             message = f"{name} is {operand.shape}: {lead} {LOST}; {axes_to_name(operand)}"
             trace, fix = (clue(event, operand),), axes_named(event, operand)
-            yield Report(event, message, trace, fix=fix, fix_message="Name the axes to remove")
+            yield Report(event, message, trace, fix=fix, fix_message="Name the axes to remove", stands_alone=True)
 
 
 def is_taken(events: Sequence[Event], event: Operation) -> bool:

@@ -16,6 +16,7 @@ from shapelint.domain.values import (
     Float,
     Graph,
     Int,
+    Layer,
     Many,
     Run,
     Shape,
@@ -134,10 +135,25 @@ def _unite(a: Value, b: Value) -> Value:
     for option in (*options(a), *options(b)):
         if option not in distinct:
             distinct.append(option)
+    if len(distinct) > MOST_OPTIONS:
+        distinct = _of_one_name(distinct)
     if len(distinct) <= MOST_OPTIONS and not any(isinstance(option, Unknown) for option in distinct):
         return Union(tuple(distinct))
     graphs = [graph_of(option) for option in distinct if option != NONE]
     return Unknown(graph=reduce(_join_graphs, graphs))
+
+
+def _of_one_name(values: list[Value]) -> list[Value]:
+    """Of the layers of each kind one, which is like all of them."""
+    found: dict[object, Value] = {}
+    for value in values:
+        key = value.name if type(value) is Layer else id(value)
+        first = found.get(key)
+        if type(first) is Layer and type(value) is Layer:
+            a, b = first.config, value.config
+            value = Layer(value.name, {n: a[n] if n in a and a[n] == b.get(n) else UNKNOWN for n in {**a, **b}})
+        found[key] = value
+    return list(found.values())
 
 
 def widened(value: Value, scope: object) -> Value:
@@ -176,7 +192,7 @@ def any_like(value: Value, scope: object) -> Value:
         case Tuple(items=items, kind=kind) if kind in {"tuple", "list", "size"}:
             return replace(value, items=tuple(any_like(item, (scope, i)) for i, item in enumerate(items)))
         case Many(item=item):
-            return replace(value, item=any_like(item, scope), length=None)
+            return replace(value, item=any_like(item, scope), length=None, tail=())
     return value
 
 

@@ -84,7 +84,7 @@ def line_up(a: Shape, b: Shape) -> Broadcast:
     if a.run is None and b.run is None:
         pairs = _pairs(a.head, b.head)
         return Broadcast(Shape(tuple(p.axis for p in pairs)), pairs)
-    if a.run == b.run and a.run != Run() and len(a.head) == len(b.head) and len(a.tail) == len(b.tail):
+    if a.run == b.run and a.run != Run() and len(a.tail) == len(b.tail):  # the same axes, so heads end together
         head, tail = _pairs(a.head, b.head), _pairs(a.tail, b.tail)
         return Broadcast(Shape(tuple(p.axis for p in head), a.run, tuple(p.axis for p in tail)), head + tail)
     left, right = a.tail if a.run else a.head, b.tail if b.run else b.head

@@ -202,11 +202,12 @@ class Tuple:
 
 @record()
 class Many:
-    """A sequence or iterable of `length` values that are all like `item`."""
+    """A sequence or iterable of `length` values that are all like `item`; `tail` are layers known to stand last."""
 
     item: Value
     length: Dim | None = None
     kind: str = "list"
+    tail: tuple[Value, ...] = ()
     made_by: Event | None = field(default=None, compare=False, repr=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shapelint.analysis.axes.alignment import Table, table_of
+from shapelint.analysis.axes.columns import Table, table_of
 from shapelint.domain.values import Maker, Shape, Tensor, Value, maker_of
 from shapelint.events import Operation, Site
 from shapelint.rule import Replacement

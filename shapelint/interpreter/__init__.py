@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import libcst as cst
 
 from shapelint.domain.values import Dict, Function, Instance, Tuple, Value
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - rooms import one another; expressions first
+from shapelint.interpreter.flow import rebinding
 from shapelint.interpreter.flow.comprehensions import item
-from shapelint.interpreter.frame import LATER_CREDIT, Analysis, Frame, Project, Watch, root_scope
+from shapelint.interpreter.frame import LATER_CREDIT, SMALL_CREDIT, Analysis, Frame, Project, Watch, root_scope
+from shapelint.interpreter.functions import stores
 from shapelint.interpreter.functions.bodies import evaluate_alone
 from shapelint.interpreter.functions.classes import is_module, typical_instance
 from shapelint.interpreter.functions.invocation import call_method
@@ -20,6 +23,8 @@ from shapelint.interpreter.scopes import Scope
 from shapelint.interpreter.statements import execute_all
 
 __all__ = ["Project", "interpret"]
+
+FEW_STATEMENTS = 150
 
 
 def interpret(
@@ -36,12 +41,17 @@ def interpret(
     scope.origin = (module, filename)
     top = Frame(run, scope, module, filename, filename)
     execute_all(top, module.body)
-    run.credit = min(run.credit, LATER_CREDIT)
+    run.credit = min(run.credit, SMALL_CREDIT if is_small(module) else LATER_CREDIT)
     position = 0
     while position < len(run.pending):
         evaluate_pending(top, run.pending[position])
         position += 1
     return run.events
+
+
+def is_small(module: cst.Module) -> bool:
+    """Whether a file has a page or two: its calls cost little, whatever they are."""
+    return sum(1 for _ in islice(stores.statements(module), FEW_STATEMENTS)) < FEW_STATEMENTS
 
 
 def evaluate_pending(top: Frame, function: Function) -> None:
@@ -69,7 +79,7 @@ def evaluate_one(top: Frame, function: Function) -> None:
             evaluate_alone(top, function, None)
         else:
             evaluate_alone(top, function, instance, *batches(top, function, instance))
-        instance.attributes = before
+        instance.attributes = before | rebinding.left_by(top, function, instance, before)
 
 
 # What a trainer of lightning passes to a step: a batch of the loader that the same class makes.

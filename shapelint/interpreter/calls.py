@@ -30,7 +30,7 @@ from shapelint.domain.values import (
     graph_of,
 )
 from shapelint.events import Call
-from shapelint.interpreter import attributes, builtins, containers, expressions, operations
+from shapelint.interpreter import attributes, builtins, containers, expressions, operations, sequences
 from shapelint.interpreter.flow import counts, growth
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.functions import alternatives, states
@@ -154,7 +154,9 @@ def dispatch(frame: Frame, callee: Value, arguments: Arguments, node: cst.Call) 
         case Layer():
             return call_layer(frame, callee, arguments, node)
         case Tuple(kind="Sequential", items=layers):
-            return call_sequence(frame, layers, arguments, node)
+            return sequences.call(frame, layers, arguments, node)
+        case Many(kind="Sequential"):
+            return sequences.call_many(frame, callee, arguments, node)
         case Partial():
             return call_partial(frame, callee, arguments, node)
         case Union(options=options):
@@ -369,15 +371,6 @@ def note_mode(frame: Frame, receiver: Value, name: str, arguments: Arguments, no
     if name in MODES:
         callee, kwargs = Method(receiver, name), tuple(arguments.kwargs.items())
         frame.tell(Call(callee, arguments.args, kwargs, receiver, frame.site(node), frame.regions))
-
-
-def call_sequence(frame: Frame, layers: tuple[Value, ...], arguments: Arguments, node: cst.Call) -> Value:
-    """nn.Sequential: each layer is called with what the one before gave."""
-    result: Value = UNKNOWN
-    for layer in layers:
-        result = dispatch(frame, layer, arguments, node)
-        arguments = Arguments((result,), {}, arguments.arg_nodes[:1])
-    return result
 
 
 def call_partial(frame: Frame, partial: Partial, arguments: Arguments, node: cst.Call) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice, takewhile
 
 import libcst as cst
 
@@ -14,6 +15,7 @@ from shapelint.domain.values import (
     Dict,
     Instance,
     Int,
+    Layer,
     Many,
     Method,
     Tuple,
@@ -27,6 +29,7 @@ from shapelint.interpreter.operations import Arguments
 from shapelint.provenance import meeting
 
 MOST_ITEMS = 16
+MOST_AT_END = 4
 
 
 def call(
@@ -75,6 +78,8 @@ def call(
         case Dict(), _, _:
             return call_dict(frame, receiver, name, arguments, node)
     if name in {"sort", "reverse"}:
+        if isinstance(receiver, Many) and receiver.tail and receiver_node is not None:
+            attributes.rebind(frame, receiver_node, replace(receiver, tail=()))
         return NONE
     if name not in {"insert", "clear", "remove"}:
         return UNKNOWN
@@ -135,7 +140,15 @@ def appended(frame: Frame, receiver: Tuple | Many, item: Value, node: cst.CSTNod
         return Tuple((item,), receiver.kind)
     if isinstance(receiver, Tuple) and not frame.branch_depth and len(receiver.items) < MOST_ITEMS:
         return Tuple((*receiver.items, item), receiver.kind)
-    return Many(either(frame, every(frame, receiver, node), item, node), None, receiver.kind)
+    known = either(frame, every(frame, receiver, node), item, node)
+    return Many(known, None, receiver.kind, () if frame.branch_depth else layers_at_end(receiver, (item,)))
+
+
+def layers_at_end(receiver: Tuple | Many, items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The layers at the end of a list that more were put to, as far as it is known which."""
+    whole = (*(receiver.tail if isinstance(receiver, Many) else receiver.items), *items)
+    behind = takewhile(lambda item: type(item) is Layer, reversed(whole))
+    return tuple(islice(behind, MOST_AT_END))[::-1]
 
 
 def either(frame: Frame, known: Value, item: Value, node: cst.CSTNode) -> Value:
@@ -152,7 +165,10 @@ def extended(frame: Frame, receiver: Tuple | Many, items: Value, node: cst.CSTNo
             known = every(frame, items, node)
             if isinstance(receiver, Many) or receiver.items:
                 known = join(every(frame, receiver, node), known, frame.place(node))
-    return iterators.together(frame, (receiver, items), Many(known, None, receiver.kind), node)
+    at_end: tuple[Value, ...] = ()
+    if isinstance(items, Tuple | Many) and not frame.branch_depth:
+        at_end = items.tail if isinstance(items, Many) else layers_at_end(receiver, items.items)
+    return iterators.together(frame, (receiver, items), Many(known, None, receiver.kind, at_end), node)
 
 
 def every(frame: Frame, receiver: Tuple | Many, node: cst.CSTNode) -> Value:
@@ -210,7 +226,7 @@ def with_changed(frame: Frame, whole: Tuple | Many | Dict, where: cst.Subscript,
         case Tuple(items=items, kind=kind):
             return Tuple(tuple(map(either, items)), kind)
         case Many(item=item):
-            return replace(whole, item=either(item))
+            return replace(whole, item=either(item), tail=())
         case Dict(items=items, other=other, kind=kind):
             return Dict(
                 tuple((key, either(item)) for key, item in items), either(other) if other is not None else None, kind

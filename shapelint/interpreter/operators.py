@@ -30,8 +30,7 @@ from shapelint.domain.values import (
     options,
 )
 from shapelint.events import Joined, Kind, Operation
-from shapelint.interpreter import attributes
-from shapelint.interpreter.flow import iterators
+from shapelint.interpreter import attributes, containers
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.interpreter.scopes import compare_numbers
@@ -118,10 +117,10 @@ def binary(
     if plain is not None:
         return plain if not (is_taken(left) or is_taken(right)) else noted(frame, node, operator, plain, left, right)
     sequence = on_sequences(operator, left, right)
-    if isinstance(sequence, Many) and operator == "Add":
-        return iterators.together(frame, (left, right), sequence, node)
     if sequence is not None:
         return sequence
+    if operator == "Add" and isinstance(left, Tuple | Many) and isinstance(right, Tuple | Many):
+        return containers.extended(frame, left, right, node)
     if isinstance(left, Unknown) or isinstance(right, Unknown):
         return on_unknowns(frame, node, operator, left, right, operands)
     return UNKNOWN
@@ -215,8 +214,6 @@ def on_sequences(operator: str, left: Value, right: Value) -> Value | None:
     match operator, left, right:
         case "Add", Tuple(), Tuple():
             return Tuple(left.items + right.items, left.kind)
-        case "Add", Tuple() | Many(), Tuple() | Many():
-            return Many(UNKNOWN, kind=left.kind)
         case ("Multiply", Tuple() as items, Int(dim=dim)) | ("Multiply", Int(dim=dim), Tuple() as items):
             if dim.value is not None and 0 <= dim.value * len(items.items) <= 16:
                 return Tuple(items.items * dim.value, items.kind)

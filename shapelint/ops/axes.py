@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from shapelint.domain.dims import ONE, Dim
+from shapelint.domain.dims import ONE, Dim, anonymous
 from shapelint.domain.values import Axis, Maker, Run, Shape, Value
 from shapelint.ops.op import ShapeError, Unknowable, axis_index, integers, is_none
+
+UNKNOWN_AXIS = Axis(anonymous("edited"))
 
 
 def axes_argument(dim: Value | None) -> tuple[int, ...] | None:
@@ -57,9 +59,17 @@ def _edited_beside_run(shape: Shape, axes: tuple[int, ...], edit: Callable[[Axis
     backward = all(index < 0 for index in through)
     return Shape(
         _apply(shape.head, head, edit) if forward else (),
-        Run("", (shape, axes)),
+        Run("", (shape, axes, _outcome(edit))),
         _apply(shape.tail, tail, edit) if backward else (),
     )
+
+
+def _outcome(edit: Callable[[Axis], tuple[Axis, ...]]) -> object:
+    """What tells one edit of an unknown axis from another: a mean that keeps it has one axis more."""
+    try:
+        return edit(UNKNOWN_AXIS)
+    except (ShapeError, Unknowable):
+        return object()
 
 
 def _apply(

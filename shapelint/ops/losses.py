@@ -147,6 +147,8 @@ def cosine_embedding(
         known = tensor(target).shape
         if known.rank is None:
             raise Unknowable("rank not known")
+        if known.rank > 1:
+            raise ShapeError(f"one number for each pair, (n,), is taken for the target, not {known}")
         return known
 
     return reduced(each, x, y, target, reduction=reduction, size_average=size_average, reduce=reduce)

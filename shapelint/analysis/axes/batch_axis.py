@@ -259,7 +259,26 @@ def read_otherwise(events: Sequence[Event], event: Operation, first: bool) -> Op
             return use.event
         if takes_by_sample(use.event, use.operand, use.axis):
             return use.event
+        if not first and joins_with_features(use.event, use.operand, use.axis):
+            return use.event
     return None
+
+
+def joins_with_features(event: Operation, operand: Value, axis: int) -> bool:
+    """`x.flatten(1)`, `x.reshape(n, -1)`: axis 1 is joined with the features, for each of axis 0 apart."""
+    if event.kind is not Kind.RESHAPE or axis != 1 or not is_same(event.arguments.get("x"), operand):
+        return False
+    if event.name == "flatten" and event.arguments.get("start_dim") == Int(ONE) and "end_dim" not in event.explicit:
+        return True
+    if not isinstance(operand, Tensor) or not isinstance(event.result, Tensor):
+        return False
+    shape, result = operand.shape, event.result.shape
+    if shape.rank is None:  # of (length, features) nothing would be joined
+        return len(shape.head) == 1 and result.rank == 2 and result.head[0].size == shape.head[0].size
+    joined = result.axis(-1)
+    if shape.rank != 3 or joined is None or ONE in shape.sizes[1:]:
+        return False
+    return joined.size == shape.sizes[1] * shape.sizes[2]
 
 
 def takes_by_sample(event: Operation, operand: Value, axis: int) -> bool:

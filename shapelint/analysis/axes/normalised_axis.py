@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.analysis.index import operations
-from shapelint.analysis.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, moved, uses
+from shapelint.analysis.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
 from shapelint.domain.dims import ONE, Dim
-from shapelint.domain.values import NONE, Const, Float, GraphState, Int, Maker, Tensor, Tuple, Unknown, Value, options
+from shapelint.domain.values import NONE, Const, GraphState, Int, Maker, Tensor, Tuple, Unknown, Value, options
 from shapelint.events import Event, Joined, Kind, Operation
 from shapelint.ops.distributions import VECTOR
 from shapelint.ops.equations import ELLIPSIS, terms_of
@@ -105,13 +105,23 @@ def _attended(event: Operation, use: Use, axis: int) -> str | None:
     product = use.event
     if product.name not in PRODUCTS or not is_same(product.arguments.get("x"), use.operand):
         return None
-    width = rank_of(use.operand) or (3 if product.name == "bmm" else None)
+    width = rank_of(use.operand) or (3 if product.name == "bmm" else 2 if _is_of_rows(event) else None)
     if product.name == "bmm" and width == 3 and use.axis % 3 == 0:
         return "bmm keeps axis 0 apart, and sums over the last one"
     if use.axis != axis or not differ(use.axis, -1 if width is None else width - 1, width):
         return None  # moved on purpose: soft clusters, pooled slots
     is_wrong = _of_scores(event) or _of_edges(event) or _picks_rows(event, product)
     return "the product sums over its last axis" if is_wrong else None
+
+
+def _is_of_rows(event: Operation) -> bool:
+    """Whether products of the rows of two tables are normalised, `q @ k.T`: nobody transposes a vector."""
+    for source in elementwise_sources(event.arguments.get("x", NONE)):
+        scores = made_by(source)
+        if isinstance(scores, Operation) and scores.name in PRODUCTS:
+            keys = made_by(scores.arguments.get("y", NONE))
+            return rank_of(scores.arguments.get("x")) == 2 and isinstance(keys, Operation) and keys.name in TURNS
+    return False
 
 
 def _of_edges(event: Operation) -> bool:
@@ -170,9 +180,17 @@ def _in_equation(event: Operation, use: Use) -> str | None:
         if is_same(operand, use.operand) and ELLIPSIS not in term and -len(term) <= use.axis < len(term):
             in_all = set(result).intersection(*terms)  # heads that stand last are apart, as the samples are
             kept, summed = term[use.axis], next((letter for letter in reversed(term) if letter not in in_all), "")
+            if summed == kept and _is_square(operand, use.axis):  # the keys are left, and the queries summed over
+                summed = term[-2]
             if kept in result and summed not in result and summed and (_of_scores(event) or _of_samples(event)):
                 return f"the equation sums over {summed}"
     return None
+
+
+def _is_square(weights: Value, axis: int) -> bool:
+    """Whether weights have as many rows as columns, the last axis being the one in question."""
+    sizes = weights.shape.sizes if isinstance(weights, Tensor) and weights.shape.rank is not None else ()
+    return len(sizes) > 1 and axis in {-1, len(sizes) - 1} and sizes[-1] == sizes[-2]
 
 
 def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None:
@@ -262,52 +280,6 @@ def _sums(use: Use) -> bool:
     """Whether a sum takes the axis in question too."""
     axes = axes_of(use.event)
     return use.event.name == "sum" and (axes is None or use.axis in axes or _from_behind(use.event) == use.axis)
-
-
-def normals(events: Sequence[Event]) -> Iterator[Mismatch]:
-    """Vectors normalised along one axis and multiplied along another: with themselves, or with vectors of length 1."""
-    for event in operations(events, {"normalize"}):
-        rank, output = rank_of(event.arguments.get("x")), made(event)
-        axis = _unit_axis(output)
-        if axis is None or rank not in {2, 3} or output is None:
-            continue
-        for use in uses(events, output, axis, alone=True):
-            product, (x, y) = use.event, (use.event.arguments.get(name, NONE) for name in ("x", "y"))
-            is_first = is_same(x, use.operand)
-            if product.name not in PRODUCTS or not (is_first or is_same(y, use.operand)):
-                continue
-            maker, other = made_by(y), rank_of(y if is_first else x) or 0
-            summed, meets = (rank - 1, other - 2) if is_first else (rank - 2, other - 1)
-            is_own = isinstance(maker, Operation) and maker.name in TURNS and is_same(maker.arguments.get("x"), x)
-            if use.axis % rank != summed and ((is_first and is_own) or _unit_axis(y if is_first else x) == meets):
-                where = f"axis {summed}" if use.axis == axis else "another one"
-                yield Mismatch(event, axis, product, f"the product sums over {where}")
-            break
-
-
-def _unit_axis(value: Value | None) -> int | None:
-    """The axis along which vectors were given length 1, from the front."""
-    event = made_by(value) if value is not None else None
-    x = event.arguments.get("x") if isinstance(event, Operation) else None
-    if not isinstance(event, Operation) or x is None or rank_of(x) is None:
-        return None
-    if event.name == "normalize":
-        power = event.arguments.get("p", Float(2.0))
-        return one_axis(event, default=1) if power in (Float(2.0), Int(ONE + 1)) else None
-    before = _unit_axis(x) if event.name in TURNS else None
-    return moved(event, x, before) if before is not None else None
-
-
-def features_last(event: Operation) -> Iterator[int]:
-    """The axis that cosine_similarity or normalize works along where a layer has put the features last."""
-    operands = event.operands
-    rank = max((operand.shape.least_rank for operand in operands), default=0)
-    axis = (axes_of(event) or (1,))[0] if event.arguments.get("dim", NONE) == NONE or axes_of(event) else None
-    least = 2 if event.name == "cosine_similarity" else 3  # samples are normalised on purpose
-    if rank < least or axis is None or axis % rank == rank - 1:
-        return
-    if any(is_made_by_features(operand) for operand in operands):
-        yield axis % rank
 
 
 def is_made_by_features(value: Value, layers: Collection[str] = LAST_AXIS_LAYERS) -> bool:

@@ -10,7 +10,7 @@ from itertools import dropwhile
 from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.domain.dims import ONE, Dim
 from shapelint.domain.shapes import broadcast, line_up
-from shapelint.domain.values import NONE, Axis, Const, Shape, Slice, Tensor, Tuple, Value
+from shapelint.domain.values import NONE, Axis, Const, Run, Shape, Slice, Tensor, Tuple, Value
 from shapelint.events import Event, Kind, Operation
 from shapelint.provenance import sources
 
@@ -66,12 +66,35 @@ class Outer:
 
 def outer(a: Tensor, b: Tensor) -> Outer | None:
     """How two operands of an elementwise operation stretch each other; None where they do not, or may not."""
+    if (run := a.shape.run) is not None and run == b.shape.run and len(a.shape.head) != len(b.shape.head):
+        return _beside_run(a, b)
+    for rows, table in ((a, b), (b, a)):
+        if _are_rows_beside(rows, table):
+            first = (frozenset({1}), frozenset({0}))
+            return Outer(*(first if rows is a else first[::-1]), frozenset(), 3)
     x, y = _ones(a), _ones(b)
     if x.rank is not None and y.rank is not None:
         rank = max(x.rank, y.rank)
         return _outer(x.padded(rank), y.padded(rank), rank)
     certain = max(a.shape.least_rank, b.shape.least_rank)
     return _outer(x.left, y.left, certain) or _outer(x.right, y.right, certain)
+
+
+def _beside_run(a: Tensor, b: Tensor) -> Outer | None:
+    """`x[:, None] - x[indices]`: both end in the same axes, however many these are."""
+    if a.shape.tail or b.shape.tail or a.shape.run == Run():
+        return None
+    pairs = line_up(a.shape, b.shape).pairs
+    left = frozenset(place for place, pair in enumerate(pairs) if pair.stretches_left)
+    right = frozenset(place for place, pair in enumerate(pairs) if pair.stretches_right)
+    return Outer(left, right, frozenset(), len(pairs)) if left and right else None
+
+
+def _are_rows_beside(rows: Tensor, table: Tensor) -> bool:
+    """`x[:, None] - centers` with a table (k, d) of centers: rows of x, as nothing else goes with it."""
+    head = rows.shape.head
+    is_column = rows.shape.run is not None and not rows.shape.tail and len(head) == 2
+    return is_column and head[0].size != ONE == head[1].size and table.shape.rank == 2 and ONE not in table.shape.sizes
 
 
 def _outer(left: frozenset[int], right: frozenset[int], certain: int) -> Outer | None:

@@ -29,6 +29,7 @@ from shapelint.domain.values import (
 from shapelint.events import Call, Event, Grown, Input, Item, Kind, Loop, Operation, Site
 from shapelint.provenance import ancestors
 
+MOST_STEPS = 16
 FEWEST = 32  # a loop over heads, levels or layers is no loop over samples
 MATMULS = frozenset({"matmul", "mv", "dot", "mm", "linear"})
 INSERTING = frozenset({"unsqueeze", "expand_dims", "reshape", "view"})
@@ -115,7 +116,14 @@ def _is_used(found: Round, call: Event) -> bool:
         return True
     values = (value for event in found.events if event is not call for value in event.values)
     given = identity(call.result) if isinstance(call, Call) and isinstance(call.result, Tensor) else None
-    return any(made_by(value) is call or identity(value) == given for value in values)
+    return any(made_by(value) is call or identity(value) == given for value in values) or _is_appended(found, call)
+
+
+def _is_appended(found: Round, call: Event) -> bool:
+    """`rows.append(f(x[i]))`, `y = f(x[i])` and `rows.append(y)`: of lists of arrays without graphs nothing is told."""
+    text, loop = re.escape(call.site.text), found.loop.site.text
+    names = [text, *(rf"\b{name}\b" for name in re.findall(rf"(\w+) = {text}", loop))]
+    return any(re.search(rf"\.append\((?:(?:float|int|[\w.]*array)\()?{name}", loop) for name in names)
 
 
 def callee_of(event: Operation | Call) -> str:
@@ -195,10 +203,22 @@ def _fills_row(found: Round, call: Operation) -> bool:
     for event in found.events:
         match event:
             case Operation(name="setitem", arguments={"x": Tensor(shape=shape), "index": index, "value": value}):
-                makers = (made_by(source) for source in elementwise_sources(value))
-                if shape.rank in {1, 2} and _is_round(index) and any(maker is call for maker in makers):
+                if shape.rank in {1, 2} and _is_round(index) and call in _elementwise(value):
                     return True
     return False
+
+
+def _elementwise(value: Value) -> list[Event]:
+    """What made a value, and what it was computed from element by element; it has one row of axes at most."""
+    steps: list[Event] = []
+    queue = [value]
+    while queue and len(steps) < MOST_STEPS:
+        event = made_by(queue.pop())
+        if event is not None:
+            steps.append(event)
+        if isinstance(event, Operation) and event.kind in PLACE_KEEPING:
+            queue.extend(event.values)
+    return steps
 
 
 def _varies(found: Round, call: Operation) -> bool:
@@ -254,7 +274,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
                 return (Row(_iterated(found.loop), site), BATCH_OF_ONE) if is_row else None
             case Call(site=site) | Item(of=Call(site=site)) if is_batch and site == found.loop.iterable:  # __getitem__
                 return (Row(_iterated(found.loop), site), BATCH_OF_ONE) if _is_kept(found, call) else None
-            case Input(kind="item", site=site) if is_batch and _is_kept(found, call):
+            case Input(kind="item", site=site) if is_made or (is_batch and _is_kept(found, call)):
                 indexed = re.search(r"([\w.]+)\[(\w+)\](?:\[0\])?$", site.text)  # images[i], and x, y = dataset[i]
                 if indexed is None or indexed[2] not in variables(found.loop):
                     return None
@@ -300,14 +320,22 @@ def _is_kept(found: Round, call: Event) -> bool:
 def _is_gathered(found: Round, call: Event) -> bool:
     """What the call gives is kept for each round, so that all rounds give the same shape."""
     made = {id(call)}
-    if found.is_joined:
+    if found.is_joined or _is_appended(found, call):
         return True
     for event in found.events:
         if any(id(maker) in made for value in event.values if (maker := made_by(value)) is not None):
-            made.add(id(event))
+            if _keeps_samples(event):
+                made.add(id(event))
             if type(event) is Grown or (isinstance(event, Operation) and event.name == "setitem"):
                 return True
     return False
+
+
+def _keeps_samples(event: Event) -> bool:
+    """Whether what comes of an array still has its axes, or those of a sample: no metrics of it."""
+    if isinstance(event, Operation):
+        return event.kind is not Kind.REDUCTION or event.arguments.get("dim", NONE) != NONE
+    return isinstance(event, Call) and isinstance(event.result, Tensor)
 
 
 def _is_single(found: Round, call: Event) -> bool:

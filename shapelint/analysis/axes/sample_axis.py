@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes.normalised_axis import is_made_by_features, one_axis, rank_of
+from shapelint.analysis.axes.normalised_axis import SOFTMAXES, is_made_by_features, one_axis, rank_of
 from shapelint.analysis.evidence import axes_of, elementwise_sources, identity, least_ranks, made_by
 from shapelint.analysis.index import operations
 from shapelint.analysis.uses import consumers, is_same, made, uses
@@ -58,8 +58,27 @@ def picks_of_samples(events: Sequence[Event]) -> Iterator[tuple[Operation, Opera
         loss = next(
             (use for use in consumers(events, x) if isinstance(use, Operation) and _takes_classes(use, x)), None
         )
+        if loss is None and rank_of(x) == 2 and _is_compared(events, event):
+            loss = _normalised_in_rows(x)
         if loss is not None:
             yield event, loss
+
+
+def _normalised_in_rows(x: Value) -> Operation | None:
+    """The softmax along axis 1 that gave x: so that is where the classes are."""
+    makers = (made_by(source) for source in elementwise_sources(x))
+    softmaxes = (event for event in makers if isinstance(event, Operation) and event.name in SOFTMAXES)
+    return next((event for event in softmaxes if one_axis(event) == 1), None)
+
+
+def _is_compared(events: Sequence[Event], event: Operation) -> bool:
+    """Whether indices are held against others, and the hits counted."""
+    output = made(event)
+    for use in uses(events, output, -1) if output is not None else ():
+        hits = made(use.event) if use.event.name in {"eq", "ne"} else None
+        if hits is not None and any(later.event.name in {"mean", "sum"} for later in uses(events, hits, -1)):
+            return True
+    return False
 
 
 def _takes_classes(loss: Operation, x: Value) -> bool:

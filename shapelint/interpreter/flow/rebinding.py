@@ -96,6 +96,51 @@ def stored(frame: Frame, owner: Class, instance: Instance, store: Store) -> Valu
         run.credit, run.called, run.told, instance.attributes = before
 
 
+def left_by(frame: Frame, function: Function, instance: Instance, before: Mapping[str, Value]) -> dict[str, Value]:
+    """Arrays that this method alone binds, for the others: what `fit` stores, `predict` finds."""
+    found: dict[str, Value] = {}
+    for name, value in instance.attributes.items():
+        earlier = before.get(name)
+        if type(value) is not Tensor or value.shape.rank is None or not (earlier is None or type(earlier) is Unknown):
+            continue
+        changing = {method for node in nodes_of(instance.cls) for method in changed_by(node).get(name, ())}
+        if changing != {function.node} or any(name in begun(node) for node in nodes_of(instance.cls)):
+            continue
+        entered = frame.unknown(name, instance.cls.node or function.node, "attribute", instance)
+        found[name] = replace(value, graph=entered.graph, made_by=entered.made_by)
+    return found
+
+
+def nodes_of(cls: Class) -> Iterator[cst.ClassDef]:
+    yield from (c.node for c in cls.ancestry() if isinstance(c, Class) and c.node is not None)
+
+
+@lru_cache(maxsize=64)
+def changed_by(node: cst.ClassDef) -> dict[str, tuple[cst.FunctionDef, ...]]:
+    """The methods beside __init__ that bind an attribute or write into it."""
+    found: dict[str, tuple[cst.FunctionDef, ...]] = {}
+    for method in node.body.body:
+        if type(method) is cst.FunctionDef and method.name.value not in INITIALISERS:
+            for name in {name for statement in statements(method) for name in changes(statement)}:
+                found[name] = (*found.get(name, ()), method)
+    return found
+
+
+@lru_cache(maxsize=64)
+def begun(node: cst.ClassDef) -> frozenset[str]:
+    """The attributes that __init__ binds to more than None."""
+    methods = (part for part in node.body.body if type(part) is cst.FunctionDef and part.name.value in INITIALISERS)
+    binding = (statement for method in methods for statement in statements(method) if not binds_none(statement))
+    return frozenset(name for statement in binding for name in changes(statement))
+
+
+def binds_none(statement: cst.CSTNode) -> bool:
+    match statement:
+        case cst.Assign(value=cst.Name(value="None")) | cst.AnnAssign(value=None | cst.Name(value="None")):
+            return True
+    return False
+
+
 @lru_cache(maxsize=64)
 def stores(node: cst.ClassDef) -> dict[str, tuple[Store, ...] | None]:
     """How the methods of a class bind its attributes outside of __init__; None: not by a plain `self.name = value`."""

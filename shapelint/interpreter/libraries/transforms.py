@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 
 import libcst as cst
 
@@ -26,7 +27,7 @@ from shapelint.domain.values import (
     Unknown,
     Value,
 )
-from shapelint.interpreter import expressions
+from shapelint.interpreter import containers, expressions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.libraries import casting
 from shapelint.interpreter.operations import Arguments, operate
@@ -104,9 +105,9 @@ def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value
 def sequential(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     """nn.Sequential(*layers) or of an ordered dict."""
     if not arguments.complete:
-        match arguments.starred, arguments.args:
-            case (Many(item=item),), ():
-                return Many(item, None, "Sequential")  # which layers, but not how many: calling it says nothing
+        match arguments.starred:
+            case (Many() as layers,):
+                return repeated(frame, layers, arguments.args, node)
         return UNKNOWN
     match arguments.args:
         case (Dict(items=items, other=None),):
@@ -116,6 +117,14 @@ def sequential(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
         ):
             return Tuple(tuple(pair.items[1] for pair in pairs if isinstance(pair, Tuple)), "Sequential")
     return Tuple(arguments.args, "Sequential")
+
+
+def repeated(frame: Frame, layers: Many, others: tuple[Value, ...], node: cst.Call) -> Many:
+    """nn.Sequential(first, *layers, last): which layers, but not how many."""
+    behind = sum(1 for _ in takewhile(lambda arg: not arg.star, reversed(node.args)))
+    last = others[len(others) - behind :]
+    item = expressions.joined([layers.item, *others], frame.place(node)) if others else layers.item
+    return Many(item, None, "Sequential", containers.layers_at_end(layers, last))
 
 
 def module_list(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
