@@ -83,7 +83,10 @@ def is_source(value: Value, reduction: Operation, ranks: dict[object, int]) -> b
     if reductions_behind(value):
         return False
     both = {identity(v): v for v in elementwise_sources(value)}
-    shared = [v for v in elementwise_sources(reduced) if identity(v) in both and may_have_rank_of(v, reduced)]
+    powers = (event for event in ancestors(reduction, 20) if isinstance(event, Operation) and event.name == "pow")
+    exponents = {identity(event.arguments["y"]) for event in powers if "y" in event.arguments}
+    sources = (v for v in elementwise_sources(reduced) if identity(v) not in exponents)
+    shared = [v for v in sources if identity(v) in both and may_have_rank_of(v, reduced)]
     if not shared:
         return False
     if isinstance(value, Tensor) and has_one(value):

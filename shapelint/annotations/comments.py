@@ -21,6 +21,7 @@ ARROW = re.compile(r"->|=>|→")
 ELEMENT = re.compile(r"\.\.\.|(?!\d+ ?/ ?\d+$)[*#]?[\w.'\s+\-*/^%]+")  # 3/4: one of both
 ALTERNATIVE = re.compile(
     r"[-+*/@&|=<>'’^~·∘⊗⊙]|T\b|transpose|(?:or|if|when|unless|otherwise|and|x|with|for|to)\b(?=.*[\[(])|or\b|if\b|when\b|\d"
+    r"|(?:must|should|is|are|was|has|have|will|can|needs?|means)\b"  # a sentence about an element
 )
 WHOLE = re.compile(r"\.(?:shape|size)$")  # (1, image.shape): one word for several axes
 NUMBER = re.compile(r"-?\d+(?:\.\d*)?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.domain.dims import Dim, anonymous, as_dim
+from shapelint.domain.dims import ONE, Dim, anonymous, as_dim
 from shapelint.domain.shapes import never_equal
 from shapelint.domain.values import Axis, Const, Int, Maker, Shape, Tuple, Value
 from shapelint.ops.op import ShapeError, Unknowable, dimension, size_or_any
@@ -35,6 +35,8 @@ def expect(axis: Axis, size: Value, subject: str, place: str) -> None:
         expected = dimension(size)
     except Unknowable:
         return
+    if axis.size == ONE and expected.value is None:
+        return  # one channel that was made by hand: who does so builds the layer for it, whatever the default
     if never_equal(axis.size, expected):
         raise ShapeError(f"{subject.format(expected)}, {place} is {spell(axis)}")
 

@@ -290,11 +290,20 @@ def unknown_shape() -> Shape:
 def sizes(value: Value, maker: Maker | None = None) -> Shape:
     """A shape argument: an int or a tuple of ints. What is not known of it is not known of the shape."""
     match value:
+        case Tuple(items=(Tensor() as array,)) if array.shape.rank != 0:  # np.zeros(np.array(sizes))
+            count = count_in(array)
+            return unknown_shape() if count is None else shape_of(*(anonymous(object()) for _ in range(count)))
         case Tuple(items=items):
             return shape_of(*map(size_or_any, items), maker=maker)
         case Int(dim=dim):
             return shape_of(dim, maker=maker)
     return unknown_shape()
+
+
+def count_in(sizes: Tensor) -> int | None:
+    """How many sizes an array lists; None where that is not known."""
+    axis = sizes.shape.head[0] if sizes.shape.rank == 1 else None
+    return axis.size.value if axis is not None else None
 
 
 def size_or_any(value: Value) -> Dim:

@@ -10,7 +10,7 @@ from shapelint.domain.values import NONE, Axis, Const, Int, Library, Maker, Many
 from shapelint.events import Input, Kind
 from shapelint.ops.axes import edited
 from shapelint.ops.dtypes import element_dtype, named, parse
-from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, integer, is_none, size_or_any, tensor
+from shapelint.ops.op import Op, ShapeError, Unknowable, axis_index, count_in, integer, is_none, size_or_any, tensor
 from shapelint.ops.runs import hidden, joined, unknown_size
 
 FREE = as_dim(-1)  # the size to be solved for
@@ -53,6 +53,9 @@ def target_sizes(shape: Value) -> tuple[Dim, ...] | None:
     match shape:
         case Tuple(items=(Tuple() as inner,)):
             return target_sizes(inner)
+        case Tuple(items=(Tensor() as array,)) if array.shape.rank != 0:  # x.reshape(np.array(sizes))
+            count = count_in(array)
+            return None if count is None else tuple(anonymous(object()) for _ in range(count))
         case Tuple(items=items):
             return tuple(map(_target_size, items))
         case Int(dim=dim):

@@ -8,7 +8,7 @@ from shapelint.analysis.evidence import made_by
 from shapelint.analysis.index import operations
 from shapelint.analysis.precision.dtypes import constant, dtype_of, given_to, is_carried, is_kept
 from shapelint.analysis.precision.squares import COMPARING, is_square, zero_or_one
-from shapelint.domain.values import Instance, Int, Tensor, Union, Unknown, Value, same_value
+from shapelint.domain.values import NONE, Instance, Int, Slice, Tensor, Tuple, Union, Unknown, Value, same_value
 from shapelint.events import Event, Input, Joined, Kind, Operation
 
 BYTE = "uint8"
@@ -108,10 +108,17 @@ def _counted(events: Sequence[Event], event: Operation, left: Value | None, righ
     if left is None or isinstance(left, Int) or is_painted(right) or is_own_kind(events, right):
         return None
     if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
-        grows = constant(right) == 1 and is_zeros(element.operands[0])
+        grows = constant(right) == 1 and is_zeros(element.operands[0]) and not is_window(element)
     else:
         grows = is_carried(events, event, left) or is_kept(events, event, left)
     return "255 + 1 is 0" if grows else None
+
+
+def is_window(element: Operation) -> bool:
+    """Whether a part with a beginning and an end is taken: parts overlap, but few of them do."""
+    index = element.arguments.get("index")
+    items = index.items if isinstance(index, Tuple) else (index,)
+    return any(isinstance(item, Slice) and NONE not in (item.start, item.stop) for item in items)
 
 
 def is_painted(value: Value | None) -> bool:
