@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     option("paths", nargs="*", default=["."], metavar="PATH", help="files and directories (default: .); - for stdin")
     option("--version", action="version", version=f"shapelint {shapelint.__version__}")
     option("--output-format", choices=FORMATS, default="text", help="how findings are shown (default: text)")
-    option("--select", type=rule_codes, metavar="CODES", help="report these rules only: codes or prefixes, SHP1,SHP203")
+    option("--select", type=rule_codes, metavar="CODES", help="report these rules only: SHP1,SHP203 or ALL")
     option("--extend-select", type=rule_codes, default=(), metavar="CODES", help="report these rules also")
     option("--ignore", type=rule_codes, default=(), metavar="CODES", help="do not report these rules")
     option("--fix", action="store_true", help="write the safe fixes into the files; report what remains")

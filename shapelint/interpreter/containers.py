@@ -40,54 +40,67 @@ def call(
     node: cst.Call,
     receiver_node: cst.CSTNode | None,
 ) -> Value:
+    """What a method of a container gives, and what it leaves of it; Unknown where the method is not known."""
     from shapelint.interpreter import calls
 
+    if isinstance(receiver, Dict):
+        return call_dict(frame, receiver, name, arguments, node)
+    if grows(frame, receiver, name, arguments, node, receiver_node):
+        return NONE
     match receiver, name, arguments.args:
-        case Tuple() | Many(), "append" | "add" | "appendleft", (item,):
-            change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
-            return NONE
-        case Tuple() | Many(), "add_module" | "register_module", (_, item):
-            change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
-            return NONE
-        case Tuple() | Many(), "extend", (items,):
-            change(frame, receiver_node, extended(frame, receiver, items, node), items, node)
-            return NONE
         case Tuple(kind="size"), "numel", ():
             from shapelint.domain.dims import product
 
             return Int(product(i.dim for i in receiver.items if isinstance(i, Int)))
-        case Tuple(items=items), "copy", ():
+        case Tuple(), "copy", ():
             return receiver
-        case Tuple() | Many(), "insert", (_, item):
-            known = receiver if isinstance(receiver, Many) or receiver.items else Tuple((item,), receiver.kind)
-            every_item = either(frame, every(frame, known, node), item, node)
-            change(frame, receiver_node, Many(every_item, None, receiver.kind), item, node)
-            return NONE
-        case ((Tuple() | Many()), "pop" | "popleft", places):
+        case _, "pop" | "popleft", places:
             item, rest = popped(frame, receiver, 0 if name == "popleft" else place_of(places), node)
             if receiver_node is not None:
                 attributes.rebind(frame, receiver_node, rest)
             return item
-        case ((Tuple() | Many()), "parameters" | "named_parameters" | "load_state_dict" | "zero_grad", _):
+        case _, "clear" | "remove", _:
+            if receiver_node is not None:
+                change(frame, receiver_node, fewer(frame, receiver, name == "clear", node), None, node)
+            return NONE
+        case _, "sort" | "reverse", _:
+            if isinstance(receiver, Many) and receiver.tail and receiver_node is not None:
+                attributes.rebind(frame, receiver_node, replace(receiver, tail=()))
+            return NONE
+        case _, "parameters" | "named_parameters" | "load_state_dict" | "zero_grad", _:
             return calls.opaque(frame, Method(receiver, name), arguments, node)
-        case ((Tuple() | Many()), "to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_", _):
+        case _, "to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_", _:
             calls.note_mode(frame, receiver, name, arguments, node)
             return receiver
-        case ((Tuple() | Many()), "half" | "float" | "double" | "bfloat16", _):
+        case _, "half" | "float" | "double" | "bfloat16", _:
             return receiver
-        case Dict(), _, _:
-            return call_dict(frame, receiver, name, arguments, node)
-    if name in {"sort", "reverse"}:
-        if isinstance(receiver, Many) and receiver.tail and receiver_node is not None:
-            attributes.rebind(frame, receiver_node, replace(receiver, tail=()))
-        return NONE
-    if name not in {"insert", "clear", "remove"}:
-        return UNKNOWN
-    if name == "insert" and receiver_node is not None:
-        attributes.rebind(frame, receiver_node, Many(UNKNOWN, kind=receiver.kind))
-    elif name != "insert" and receiver_node is not None and not isinstance(receiver, Dict):
-        change(frame, receiver_node, fewer(frame, receiver, name == "clear", node), None, node)
-    return NONE
+    return UNKNOWN
+
+
+def grows(
+    frame: Frame,
+    receiver: Tuple | Many,
+    name: str,
+    arguments: Arguments,
+    node: cst.Call,
+    receiver_node: cst.CSTNode | None,
+) -> bool:
+    """Put what a method adds into a list; False where it adds nothing."""
+    match name, arguments.args:
+        case ("append" | "add" | "appendleft", (item,)) | ("add_module" | "register_module", (_, item)):
+            change(frame, receiver_node, appended(frame, receiver, item, node), item, node)
+        case "extend", (items,):
+            change(frame, receiver_node, extended(frame, receiver, items, node), items, node)
+        case "insert", (_, item):
+            known = receiver if isinstance(receiver, Many) or receiver.items else Tuple((item,), receiver.kind)
+            every_item = either(frame, every(frame, known, node), item, node)
+            change(frame, receiver_node, Many(every_item, None, receiver.kind), item, node)
+        case "insert", _:
+            if receiver_node is not None:
+                attributes.rebind(frame, receiver_node, Many(UNKNOWN, kind=receiver.kind))
+        case _:
+            return False
+    return True
 
 
 def fewer(frame: Frame, receiver: Tuple | Many, is_whole: bool, node: cst.CSTNode) -> Value:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from shapelint.domain.dims import Origin, Symbol, as_dim, axis
+from shapelint.domain.dims import Dim, Origin, Symbol, as_dim, axis
 from shapelint.domain.joins import join
 from shapelint.domain.tokens import token
 from shapelint.domain.values import (
@@ -150,13 +150,7 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
         container = attributes.as_tensor(frame, container, target.value)
     match container:
         case Tensor() | Union() if all(isinstance(option, Tensor) for option in options(container)):
-            value_node = getattr(node, "value", None)
-            arguments = Arguments((container, index, value), {}, (target.value, target.slice[0], value_node))
-            result = operate(frame, "operator.setitem", arguments, node)
-            if isinstance(result, Unknown) and result.made_by is not None:
-                result = originate(container, result.made_by)  # whatever the index picks, the shape stays
-            if isinstance(result, Tensor | Union):
-                attributes.rebind(frame, target.value, result)
+            set_elements(frame, target, container, index, value, node)
         case Dict(items=items, other=other, kind=kind):
             key = expressions.key_of(index)
             if key is not None and not frame.branch_depth:
@@ -177,13 +171,29 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
         case Tuple(items=items, kind=kind):
             if kind in {"Sequential", "ModuleList"}:
                 frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
-            match index:
-                case Int(dim=dim) if dim.value is not None and -len(items) <= dim.value < len(items):
-                    changed_items = list(items)
-                    changed_items[dim.value] = value
-                    containers.change(frame, target.value, Tuple(tuple(changed_items), kind), value, node)
-                case _:
-                    containers.change(frame, target.value, Many(UNKNOWN, None, kind), value, node)
+            containers.change(frame, target.value, with_item(container, index, value), value, node)
+
+
+def set_elements(
+    frame: Frame, target: cst.Subscript, array: Tensor | Union, index: Value, value: Value, node: cst.CSTNode
+) -> None:
+    """`x[index] = value` for an array: it keeps its shape, whatever the index picks."""
+    arguments = Arguments((array, index, value), {}, (target.value, target.slice[0], getattr(node, "value", None)))
+    result = operate(frame, "operator.setitem", arguments, node)
+    if isinstance(result, Unknown) and result.made_by is not None:
+        result = originate(array, result.made_by)
+    if isinstance(result, Tensor | Union):
+        attributes.rebind(frame, target.value, result)
+
+
+def with_item(items: Tuple, index: Value, value: Value) -> Value:
+    """A list with another item at an index; of unknown items where the index is not known."""
+    match index:
+        case Int(dim=Dim(value=int(place))) if -len(items.items) <= place < len(items.items):
+            changed = list(items.items)
+            changed[place] = value
+            return Tuple(tuple(changed), items.kind)
+    return Many(UNKNOWN, None, items.kind)
 
 
 def names_axes(frame: Frame, target: cst.BaseAssignTargetExpression, source: cst.BaseExpression) -> bool:
