@@ -12,7 +12,7 @@ from shapelint.analysis.gradients.reachability import makers, reached_by_losses
 from shapelint.analysis.index import events_of, once_per_file, operations
 from shapelint.analysis.registration import WEIGHTED_LAYERS, Step, is_module, is_parameter, steps_of
 from shapelint.domain.regions import SWITCHES, is_without_gradients
-from shapelint.domain.values import FALSE, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
+from shapelint.domain.values import FALSE, Function, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
 from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned, Stored
 from shapelint.provenance import ancestors, sources
 
@@ -97,9 +97,21 @@ def given_back(events: Sequence[Event]) -> Iterator[Value]:
 
     What a function returns to another one is looked at where that one goes on with it.
     """
+    kept = frozenset(called_without(events))
     for step in steps_of(events, Returned):
-        if isinstance(step.event, Returned) and len(step.stack) == 1:
+        if isinstance(step.event, Returned) and len(step.stack) == 1 and id(step.stack[0].function.node) not in kept:
             yield step.event.value
+
+
+def called_without(events: Sequence[Event]) -> Iterator[int]:
+    """The functions that a file calls, and each time without gradients: what they return trains nothing here."""
+    calls: dict[int, bool] = {}
+    for call in events_of(events, Call):
+        function = call.callee.function if isinstance(call.callee, Method) else call.callee
+        if isinstance(function, Function):
+            is_off = is_without_gradients(call.regions)
+            calls[id(function.node)] = calls.get(id(function.node), True) and is_off
+    yield from (node for node, is_off in calls.items() if is_off)
 
 
 def trained(events: Sequence[Event]) -> frozenset[object]:
