@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import libcst as cst
@@ -125,10 +126,10 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
 
 
 def _is_reordered(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
-    """Whether the comment names the very sizes, each once, and some in each other's place."""
+    """Whether the comment names the very sizes, each as often, and some in each other's place."""
     found = [part.size for part in shape.head]
     meant = [size[0] for size in sizes if size]
-    return shape.run is None and len(meant) == len(found) == len({*meant}) and meant != found and {*meant} == {*found}
+    return shape.run is None and meant != found and len(meant) == len(found) and Counter(meant) == Counter(found)
 
 
 def _is_elsewhere(shape: Shape, sizes: Sequence[tuple[Dim, ...]]) -> bool:
