@@ -141,7 +141,8 @@ def predicted(events: Sequence[Event]) -> Iterator[Event]:
                 found |= predictions
                 labels |= beside - predictions
             case Operation(kind=Kind.REDUCTION, values=(averaged, *_)) if event.arguments.get("dim", NONE) == NONE:
-                live, behind = flow.hold(averaged).live, ancestors(event, 200)
+                live = flow.hold(averaged).live
+                behind = ancestors(event, 200) if called and not live <= found else ()
                 is_given = any(isinstance(e, Call) and source_of(e.callee) in called for e in behind)
                 found |= live & called if is_given else live  # what a model gave is averaged with its labels
     return (origin for origin in found - labels if isinstance(origin, Input))

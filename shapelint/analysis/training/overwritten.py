@@ -11,7 +11,7 @@ from shapelint.analysis.registration import steps
 from shapelint.analysis.training.actions import Roles, act_of, key, roles_of
 from shapelint.analysis.training.gradient_states import Hazard
 from shapelint.domain.values import Library
-from shapelint.events import Branch, Call, Entered, Event, Left, Loop
+from shapelint.events import Branch, Call, Entered, Event, Left, Loop, Operation
 
 BACKWARD = frozenset({"backward", "maybe scaled"})
 AROUND = Branch | Loop | Entered | Left
@@ -46,7 +46,8 @@ def in_a_row(events: Sequence[Event], roles: Roles) -> Iterator[tuple[tuple[int,
         if isinstance(step.event, AROUND):
             row = []
             continue
-        act = act_of(step.event, roles)
+        is_asked = isinstance(step.event, Call) or (isinstance(step.event, Operation) and step.event.name == "backward")
+        act = act_of(step.event, roles) if is_asked else None
         if act is not None and act.kind not in {"clip", "unscale", "update"}:
             row = [*row[-3:], (index, act)]
             if len(row) == 4:
