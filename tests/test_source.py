@@ -7,7 +7,7 @@ from pathlib import Path
 
 import libcst
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shapelint import source
@@ -24,6 +24,7 @@ def test_a_tree_is_the_one_of_libcst(path: Path) -> None:
     assert tree.deep_equals(libcst.parse_module(text))
 
 
+@settings(derandomize=True, deadline=None)
 @given(st.lists(st.sampled_from(ADDED), max_size=6).map("\n".join))
 def test_odd_whitespace_is_kept_and_refused_alike(text: str) -> None:
     try:
