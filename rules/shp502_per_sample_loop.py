@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes.per_row import callee_of, calls_of_models, is_left_to_caller, row_of
+from shapelint.analysis.axes.per_row import callee_of, calls_of_models, is_left_to_caller, is_new_model, is_used, row_of
 from shapelint.analysis.evidence import shortened
 from shapelint.analysis.iterations import is_changed, is_independent, last_rounds
 from shapelint.events import Event
@@ -39,11 +39,12 @@ from shapelint.rule import Clue, Report
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for found in last_rounds(events):
-        reported = [(call, row) for call in calls_of_models(found) if (row := row_of(found, call)) is not None]
+        rows = ((call, row_of(found, call)) for call in calls_of_models(found))
+        reported = [(call, row) for call, row in rows if row is not None and is_used(found, call)]
         if not reported or not is_independent(found):
             continue
         for call, row in reported:
-            if is_changed(found, call) or is_left_to_caller(events, call):
+            if is_changed(found, call) or is_new_model(found, call) or is_left_to_caller(events, call):
                 continue
             source = f"`{shortened(row.name)}`"
             message = (

@@ -145,8 +145,10 @@ def collected(stored: Stored, events: Sequence[Event]) -> Iterator[Value]:
 
     Not where a ModuleList is made of the list as well.
     """
+    if not isinstance(stored.value, Many) or stored.value.kind != "list":
+        return
     name = stored.site.text.partition("=")[2].strip()
-    if not (isinstance(stored.value, Many) and stored.value.kind == "list" and name.isidentifier()):
+    if not name.isidentifier():
         return
     within = next(step.stack for step in steps_of(events, Stored) if step.event is stored)[-1:]
     beside = [step.event for step in steps_of(events, Grown, Stored) if step.stack[-1:] == within]

@@ -61,7 +61,7 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
                 is_model = (name == "forward" and owner is not None) or _multiplies(found, event)
             case _:
                 continue
-        if not is_model or not _is_used(found, event) or _is_new_model(found, event) or _is_shown(found, event):
+        if not is_model or _is_shown(found, event):
             continue
         if bound is None:
             bound = variables(found.loop)
@@ -69,7 +69,7 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
             yield event
 
 
-def _is_new_model(found: Round, call: Operation | Call) -> bool:
+def is_new_model(found: Round, call: Operation | Call) -> bool:
     """Whether the round makes what it calls, as when one sample at a time is left out."""
     name = callee_of(call)
     return name.isidentifier() and re.search(rf"\b{name} ?= ?[^=]", found.loop.site.text) is not None
@@ -110,7 +110,7 @@ def _is_value(callee: Unknown) -> bool:
     return maker is not None and not (isinstance(maker, Input) and maker.kind == "import")
 
 
-def _is_used(found: Round, call: Event) -> bool:
+def is_used(found: Round, call: Event) -> bool:
     """Something is done with what comes out."""
     if found.is_comprehension:
         return True

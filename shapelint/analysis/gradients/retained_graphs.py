@@ -46,6 +46,7 @@ from shapelint.events import (
     Loop,
     Operation,
     Region,
+    Site,
     Stored,
     Written,
 )
@@ -334,17 +335,18 @@ def is_stepped(outer: Sequence[Span], backward: Sequence[int]) -> bool:
 
 def begun_once(events: Sequence[Event]) -> Iterator[int]:
     """The nodes that fill an attribute that is empty: `if self.state is None: self.state = zeros(...)`."""
-    tests: list[str] = []
+    tests: list[Site | None] = []
     for place in places(events, (Branch, Stored)):
         match events[place]:
             case Branch(way=0, site=site):
-                tests.append(site.text)
+                tests.append(site)
             case Branch(way=None):
                 tests.pop()
             case Branch():
-                tests[-1] = ""
-            case Stored(attribute=attribute, site=site) if f"self.{attribute} is None" in tests:
-                yield id(site.node)
+                tests[-1] = None
+            case Stored(attribute=attribute, site=site):
+                if any(test is not None and test.text == f"self.{attribute} is None" for test in tests):
+                    yield id(site.node)
 
 
 def reported(events: Sequence[Event], flow: Flow, spans: Sequence[Span], backward: Sequence[int]) -> Iterator[Kept]:
