@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+INTERRUPTED = 130
 TYPE_CHECKING = False  # `typing` itself costs a third of the start-up
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KeyboardInterrupt:
         print("shapelint: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except Failed as error:
         print(f"shapelint: {error}", file=sys.stderr)
         return FAILED
@@ -63,6 +64,8 @@ def _run(arguments: list[str]) -> int:
 def run() -> None:
     """The console script. What is in memory is not taken apart at the end: that would take as long as a parse."""
     status = main()
+    if status == INTERRUPTED:
+        sys.exit(status)  # what worker processes left behind is put away
     sys.stderr.flush()
     os._exit(status)
 

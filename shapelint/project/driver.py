@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -166,7 +167,9 @@ def _in_processes(chunks: list[list[str]], config: Config, project: Project, job
         jobs, multiprocessing.get_context("spawn"), initializer=_start, initargs=(config, project.roots)
     )
     try:
-        for chunk, future in [(chunk, executor.submit(_lint_chunk, chunk)) for chunk in chunks]:
+        with _interrupts_held():
+            futures = [executor.submit(_lint_chunk, chunk) for chunk in chunks]
+        for chunk, future in zip(chunks, futures):
             yield from zip(chunk, future.result())
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
@@ -174,6 +177,19 @@ def _in_processes(chunks: list[list[str]], config: Config, project: Project, job
             process.terminate()
         raise
     executor.shutdown()
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """An interrupt waits meanwhile, and processes that are started never hear one: the parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alone(filename: str, config: Config, project: Project) -> Result:
