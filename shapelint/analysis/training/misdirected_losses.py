@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.gradients.dataflow import Cut, Flow, flow_of
 from shapelint.analysis.gradients.dead_terms import dead_terms, is_made
 from shapelint.analysis.gradients.detached_activations import behind
-from shapelint.analysis.gradients.effects import cuts, is_flat, rebuilds
+from shapelint.analysis.gradients.effects import attached, cuts, is_flat, rebuilds
 from shapelint.analysis.gradients.frozen import handled, is_among, optimized, switched_off
 from shapelint.analysis.index import once_per_file, places
 from shapelint.analysis.registration import Step, steps
@@ -17,7 +17,7 @@ from shapelint.analysis.training.exhausted_iterators import Lost
 from shapelint.analysis.training.forgotten import lost
 from shapelint.analysis.training.untrained import built
 from shapelint.domain.record import record
-from shapelint.domain.values import Layer, Method, Value, maker_of
+from shapelint.domain.values import Layer, Many, Method, Value, maker_of
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
 from shapelint.provenance import ancestors
 
@@ -110,10 +110,18 @@ def reaches(flow: Flow, term: Value, held: frozenset[object]) -> bool:
 def may_reach(flow: Flow, term: Value, held: frozenset[object]) -> bool:
     """The same, and all that is not known to be another layer, or another optimizer's, may be one of what is held."""
     others = optimized(flow.events)
-    return any(
+    return is_open(term) or any(
         is_among(origin, held) or not (isinstance(origin, Layer) or is_made(origin) or is_among(origin, others))
         for origin in flow.hold(term).live
     )
+
+
+def is_open(term: Value) -> bool:
+    """Whether a list enters a term, attached, of which nobody knows what was put into it."""
+    maker = maker_of(term)
+    before = (maker, *attached(maker, MOST_SEEN)) if maker is not None else ()
+    given = (value for event in before if isinstance(event, Operation) for value in event.values)
+    return any(isinstance(value, Many) and maker_of(value) is maker_of(value.item) is None for value in given)
 
 
 def applied(events: Sequence[Event]) -> Iterator[tuple[Operation, list[Event]]]:

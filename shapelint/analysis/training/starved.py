@@ -57,7 +57,7 @@ def starved(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
         idle = kept | (reaching(events)[0] if end.is_loss else trained(events))
         wanted = end.wanted - idle
         live = flow.any_of(parts_of_end(end)).live if wanted else frozenset()
-        wanted -= unseen(live, wanted)
+        wanted -= live | unseen(live, wanted)  # straight-through: what is cut in one term is attached in another
         for part in parts_of_end(end) if live and wanted else ():
             for cut, consumer in ends_behind(flow, part):
                 lost = frozenset(o for o in cut.lost & wanted if not is_among(o, idle) and o not in seen)
