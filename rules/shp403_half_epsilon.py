@@ -66,7 +66,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if eps is not None:
             yield Report(
                 event,
-                f"{words(eps, spelled(eps))}, and these parameters are float16: 0 / 0 wherever a gradient "
+                f"{zero(spelled(eps))}, and these parameters are float16: 0 / 0 wherever a gradient "
                 "is 0. Keep float32 parameters and compute in half with torch.autocast",
             )
     for event in operations(events, PLACES.keys()):
@@ -93,7 +93,7 @@ def vanishing(events: Sequence[Event], event: Operation) -> Iterator[Report]:
         text = f"The default eps of {event.name}, {spelled(number)}," if value is None else text_of(event, name, number)
         yield Report(
             event,
-            f"{words(number, text)}: it does nothing for {name_of(event, array, 'this tensor')}, which is float16"
+            f"{zero(text)}: it does nothing for {name_of(event, array, 'this tensor')}, which is float16"
             f"{where}. Use 1e-4, or compute this in float32",
             (Clue("the epsilon is used here", event.site),) if call is not None else (),
             site=call.site if call is not None else None,
@@ -101,7 +101,7 @@ def vanishing(events: Sequence[Event], event: Operation) -> Iterator[Report]:
         return
 
 
-def words(number: float, text: str) -> str:
+def zero(text: str) -> str:
     return f"{text} is 0 in float16, whose smallest positive number is {spelled(FLOAT16.smallest)}"
 
 

@@ -117,7 +117,7 @@ def _lint_module(module: libcst.Module, text: str, filename: str, config: Config
     foreign = [pair for pair in settled if pair[1].place.module is not module]
     calls = cross_file.calls_of(foreign, events, module, config, alone) if foreign else {}
     shown = [pair for pair in settled if pair[1].place.module is module or id(pair[1]) in calls]
-    findings = list(_findings(module, filename, shown, calls, failures))
+    findings = list(_findings(filename, shown, calls, failures))
     comments = suppressions(text) if findings or config.report_unused_suppressions else ()
     kept, used = silence(findings, comments)
     if config.report_unused_suppressions:
@@ -177,7 +177,6 @@ def _group(rule: Rule) -> str:
 
 
 def _findings(
-    module: libcst.Module,
     filename: str,
     reports: Sequence[tuple[Rule, Report]],
     calls: Mapping[int, Site],

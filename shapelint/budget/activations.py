@@ -213,7 +213,7 @@ def _kept(memory: Memory, event: Operation, x: View | None, result: View | None)
                 yield x
         case "matmul" | "bmm" | "mm" | "mv" | "dot":
             if y is not None:
-                yield from _matrices(memory, event, x, y)
+                yield from _matrices(event, x, y)
         case "einsum":
             operands = given.get("operands")
             found = operands.items if isinstance(operands, Tuple) else ()
@@ -249,7 +249,7 @@ def _side(shape: Sequence[int], dtype: str, is_statistic: bool = False) -> View:
     return fresh(Storage(tuple(shape), dtype, "activation", "for the backward pass", is_statistic))
 
 
-def _matrices(memory: Memory, event: Operation, x: View, y: View) -> Iterator[View]:
+def _matrices(event: Operation, x: View, y: View) -> Iterator[View]:
     """Both factors, as the batched product takes them: stacks of matrices, copied where they do not lie so."""
     out = shape_of(_tensor(event.result)) or ()
     for view, other in ((x, "y"), (y, "x")):

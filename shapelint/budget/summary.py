@@ -104,7 +104,7 @@ def draw_up(filename: str, class_name: str | None, given: Given, balance: float,
         tuple(_submodules(held)),
         tuple(_piles(held, memory)),
         tuple(_largest(memory, most)),
-        tuple(_intensities(evaluated, single, given, balance)),
+        tuple(_intensities(evaluated, single, balance)),
         (*_left_out(evaluated, held, memory), *ALWAYS_LEFT_OUT),
         not held.unknown,
     )
@@ -160,7 +160,7 @@ def _largest(memory: activations.Memory, most: int) -> Iterator[Large]:
         yield Large(*kind, times)
 
 
-def _intensities(whole: Evaluated, single: Evaluated, given: Given, balance: float) -> Iterator[Intensity]:
+def _intensities(whole: Evaluated, single: Evaluated, balance: float) -> Iterator[Intensity]:
     for evaluated in (whole, single):
         done = list(work.work(evaluated.forward))
         batch = next((shape[0] for _, shape, _ in _inputs(evaluated) if shape), 1)

@@ -98,7 +98,7 @@ def attribute_of(frame: Frame, base: Value, name: str, node: cst.Attribute) -> V
                 return Method(base, name)
             return unwrapped(frame, found, base, node) if found is not None else UNKNOWN
         case Method(name="super", receiver=receiver, function=Class() as owner):
-            return of_super(frame, receiver, owner, name)
+            return of_super(receiver, owner, name)
         case Layer():
             known = of_space(frame, base, name) if base.name == SPACE else layer_attribute(base, name)
             if isinstance(known, Tensor) and base.name in limits.NAMES:
@@ -206,7 +206,7 @@ def unwrapped(frame: Frame, found: Value, base: Value, node: cst.CSTNode) -> Val
     return found
 
 
-def of_super(frame: Frame, receiver: Value, owner: Class, name: str) -> Value:
+def of_super(receiver: Value, owner: Class, name: str) -> Value:
     for ancestor in list(owner.ancestry())[1:]:
         if isinstance(ancestor, Class) and name in ancestor.attributes:
             found = ancestor.attributes[name]

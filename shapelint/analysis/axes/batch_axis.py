@@ -189,7 +189,7 @@ def betrayed(event: Operation) -> str | None:
     samples, length = sizes if first else sizes[::-1]
     if samples == length:
         return None
-    for name, size in _claims(event, length):
+    for name, size in _claims(event):
         if size is not None and size == length:
             return f"{name} is made for {length} samples"
     for name, size in _lengths(event):
@@ -198,7 +198,7 @@ def betrayed(event: Operation) -> str | None:
     return None
 
 
-def _claims(event: Operation, length: Dim | None) -> Iterator[tuple[str, Dim | None]]:
+def _claims(event: Operation) -> Iterator[tuple[str, Dim | None]]:
     """What a layer's other arguments take for the number of samples."""
     hx = event.arguments.get("hx")
     for state in hx.items if isinstance(hx, Tuple) else (hx,):

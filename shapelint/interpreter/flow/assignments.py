@@ -165,7 +165,7 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
         case Unknown() if isinstance(value, Layer):
             frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
         case Many(item=item, kind="list"):
-            growth.replaced(frame, target.value, item, value, node)
+            growth.replaced(frame, target.value, item, value)
             either = containers.either(frame, item, value, node)
             containers.change(frame, target.value, replace(container, item=either, tail=()), value, node)
         case Tuple(items=items, kind=kind):

@@ -38,7 +38,7 @@ from shapelint.ops.data import sample as sample_of
 MOST_UNROLLED = 6
 
 
-def items(frame: Frame, value: Value, node: cst.CSTNode) -> tuple[Value, ...] | None:
+def items(frame: Frame, value: Value) -> tuple[Value, ...] | None:
     """The items one by one, where they are known and few."""
     if isinstance(value, Tuple) and (len(value.items) <= MOST_UNROLLED or frame.run.is_exact):
         return value.items
@@ -208,7 +208,7 @@ def bindings(frame: Frame, clause: cst.CompFor) -> Iterator[tuple[Dim | None, bo
     iterable = expressions.evaluate(frame, clause.iter)
     iterators.used(frame, iterable, clause.iter)
     simple = not clause.ifs and clause.inner_for_in is None
-    known = items(frame, iterable, clause.iter)
+    known = items(frame, iterable)
     choices = known if known is not None else (item(frame, iterable, clause.iter),)
     size = length(iterable) if simple or (known is None and clause.inner_for_in is None) else None
     for choice in choices:

@@ -96,7 +96,7 @@ def carried(frame: Frame, loop: cst.CSTNode, entry: Path) -> None:
             frame.tell(Carried(name, before, after, frame.site(loop)))
 
 
-def replaced(frame: Frame, target: cst.CSTNode, before: Value, after: Value, node: cst.CSTNode) -> None:
+def replaced(frame: Frame, target: cst.CSTNode, before: Value, after: Value) -> None:
     """Tell the rules that an item of a list that outlives rounds is replaced: `states[i] = cell(x, states[i])`."""
     if frame.loops and isinstance(after, RECORDS) and has_graphs(frame):
         name, _ = accumulator(frame, target)

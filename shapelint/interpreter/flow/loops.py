@@ -27,7 +27,7 @@ def loops_over(frame: Frame, node: cst.For) -> None:
     begun = now()
     iterable = evaluate(frame, node.iter)
     iterators.used(frame, iterable, node.iter)
-    known = comprehensions.items(frame, iterable, node.iter)
+    known = comprehensions.items(frame, iterable)
     outer, frame.breaks = frame.breaks, []
     frame.loops.append(node)
     if known is not None:
