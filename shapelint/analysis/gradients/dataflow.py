@@ -224,6 +224,11 @@ class Flow:
                 return LOOSE
             case Input(kind="attribute", name="data", source=Unknown() as source) if self.hold(source).live:
                 return Hold(cuts=(Cut(event, self.hold(source).live),))
+            case Input(kind="attribute", name=name, source=Unknown() as source) if (
+                source_of(source) in self.kept.called
+                and (own := flow_of(self.events).any_of(self.kept.stored_as(name))) != LOOSE
+            ):
+                return own  # `model.maps` of what is called: the only class of the file that has such an attribute
             case Input(kind="attribute", source=Tensor() | Unknown() as source):
                 return Hold() if maker_of(source) is None else self.hold(source)
             case Joined(options=options):

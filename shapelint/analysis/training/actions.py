@@ -303,7 +303,9 @@ def _of_operation(event: Operation, roles: Roles) -> Act | None:
             return Act("cleared", event, first)
         others = [value for value in event.values[1:] if isinstance(value, Tensor | Unknown)]
         is_mixed = event.name in {"add", "sub"} and any(gradient_behind(value) is None for value in others)
-        return Act("read" if is_mixed or event.name in {"clamp", "clip"} else "written", event, first)
+        if event.name in {"clamp", "clip"}:
+            return Act("clip", event, first)
+        return Act("read" if is_mixed else "written", event, first)
     found = next((v for v in flat(event.values) if gradient_behind(v) is not None), None)
     return None if found is None else Act("read", event, found)
 
@@ -327,7 +329,7 @@ def _of_method(event: Call, receiver: Value, name: str, roles: Roles) -> Act | N
         case "update", _ if roles.is_scaler(receiver):
             return Act("update", event, receiver)
         case (("clamp_" | "clip_"), _) if gradient_behind(receiver) is not None:
-            return Act("read", event, receiver)
+            return Act("clip", event, receiver)
         case (("zero_" | "fill_"), _) if gradient_behind(receiver) is not None:
             return Act("cleared", event, receiver)
         case _, (_, value, *_) if name in LOGS and gradient_behind(value) is not None:
