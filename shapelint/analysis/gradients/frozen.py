@@ -24,7 +24,7 @@ from shapelint.domain.values import (
     Value,
     maker_of,
 )
-from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region
+from shapelint.events import Call, Event, Input, Item, Joined, Operation, Region, Written
 from shapelint.provenance import ancestors
 
 GIVING = frozenset({"parameters", "named_parameters"})
@@ -144,11 +144,17 @@ def _idle(events: Sequence[Event]) -> Iterator[Value]:
                 yield from _of_item(maker_of(written))
     for event in operations(events, WRITING):
         if event.name != "requires_grad_" or event.arguments.get("requires_grad") == FALSE:
-            items = [*_of_item(maker_of(event.values[0]))] if event.values else []
+            maker = maker_of(event.values[0]) if event.values else None
+            # Of both in `k.data = m * k.data + (1 - m) * q.data` k alone is averaged.
+            is_source = not event.in_place and event.name in {"mul", "add"} and getattr(maker, "name", "") == "data"
+            items = [] if is_source else [*_of_item(maker)]
             if items:
                 yield from items
             elif event.name == "requires_grad_":
                 yield event.values[0]  # a module of which nothing else is known
+    for stored in events_of(events, Written):
+        if stored.attribute == "data":
+            yield from _of_item(maker_of(stored.owner))
 
 
 def _of_item(maker: Event | None) -> Iterator[Value]:

@@ -15,7 +15,7 @@ from shapelint.analysis.gradients.frozen import (
     source_of,
 )
 from shapelint.analysis.index import events_of, once_per_file
-from shapelint.analysis.registration import Step, is_module, is_parameter, learners, made_in_forward, steps
+from shapelint.analysis.registration import Step, is_module, is_parameter, learners, made_in_forward, stacks, steps
 from shapelint.analysis.training.exhausted_iterators import Lost, used_up
 from shapelint.analysis.training.untrained import Trained, built, is_foreign, maker_of_layer, replaced, swapped
 from shapelint.domain.regions import is_without_gradients
@@ -115,9 +115,12 @@ def left_out(events: Sequence[Event]) -> Iterator[Lost]:
         return
     known = frozenset(map(maker_of_layer, optimized(events) | handled(events))).union(*(t.makers for t in optimizers))
     known |= {event for event, _ in made_in_forward(events)}  # no optimizer can know them: SHP305 says so
+    more = frozenset(extended(events))
     for trained in optimizers:
         neighbours = [other for other in optimizers if other.within is trained.within]
         if not all(other.is_complete and other.modules for other in neighbours) or has_twin(trained, neighbours):
+            continue
+        if trained.event in more:
             continue
         is_over = False
         for step in steps(events)[trained.index + 1 :]:
@@ -141,7 +144,7 @@ def at_loss(
     loss = step.event
     assert isinstance(loss, Operation)
     order = _order(events)[0]
-    after = _after(loss, trained.makers, known, order, trained.index)
+    after = _after(events, loss, trained, known)
     if not is_over:
         yield from after
         yield from _parameters_beside(events, loss, trained, order)
@@ -164,8 +167,17 @@ def _before(
         if isinstance(event, Operation) and event.layer is not None and maker_of(event.layer) in trained.makers:
             for earlier in attached(event, 400):
                 made = maker_of(earlier.layer) if isinstance(earlier, Operation) and earlier.layer is not None else None
-                if isinstance(made, Operation) and id(made) in own and made not in known and any(learners(made.result)):
+                if not isinstance(made, Operation) or id(made) not in own or made in known:
+                    continue
+                if any(learners(made.result)) and not is_of_held(events, earlier):
                     yield made
+
+
+def extended(events: Sequence[Event]) -> Iterator[Event | None]:
+    """What built the optimizers that are given more parameters later."""
+    for call in events_of(events, Call):
+        if isinstance(call.callee, Method) and call.callee.name == "add_param_group":
+            yield maker_of(call.callee.receiver)
 
 
 def has_twin(trained: Trained, neighbours: Sequence[Trained]) -> bool:
@@ -209,9 +221,8 @@ def made_by_hand(events: Sequence[Event], trained: Trained) -> Iterator[int]:
                     yield id(event)
 
 
-def _after(
-    loss: Operation, parts: frozenset[Event], known: frozenset[object], order: Mapping[int, int], until: int
-) -> Iterator[Event]:
+def _after(events: Sequence[Event], loss: Operation, trained: Trained, known: frozenset[object]) -> Iterator[Event]:
+    order, parts, until = _order(events)[0], trained.makers, trained.index
     for event in attached(loss, 1000):
         if not isinstance(event, Operation) or not isinstance(event.layer, Layer):
             continue
@@ -219,10 +230,16 @@ def _after(
         if made is None or made in known or not any(learners(event.layer)) or order.get(id(made), until) >= until:
             continue
         behind = (e for e in attached(event, 400) if isinstance(e, Operation))
-        if not is_without_gradients(event.regions) and any(
-            maker_of_layer(e.layer) in parts for e in behind if e.layer is not None
-        ):
+        is_after = any(maker_of_layer(e.layer) in parts for e in behind if e.layer is not None)
+        if is_after and not is_without_gradients(event.regions) and not is_of_held(events, event):
             yield made
+
+
+def is_of_held(events: Sequence[Event], event: Event) -> bool:
+    """Whether a layer runs inside of a module that is trained or kept from it: not each layer of a list is known."""
+    held = optimized(events) | handled(events)
+    around = stacks(events)[_order(events)[0][id(event)]]
+    return any(isinstance(entered.owner, Instance) and entered.owner in held for entered in around)
 
 
 def _parameters_beside(

@@ -51,7 +51,10 @@ def misdirected_terms(events: Sequence[Event]) -> Iterator[MisdirectedTerm]:
         if not any(reaches(flow, term, held) for term in terms):
             continue
         for term in terms:
-            cut = None if may_reach(flow, term, held) or is_behind(told, term) else first_cut(flow, term, held)
+            is_attached = bool(flow.hold(term).live)  # what hangs on nothing is dead, or made of what nobody knows
+            if not is_attached or may_reach(flow, term, held) or is_behind(told, term):
+                continue
+            cut = first_cut(flow, term, held)
             is_current = cut is not None and order.get(id(cut.place), -1) >= since  # or an attribute of another round
             if cut is not None and is_current and id(cut.event.site.node) not in seen:
                 seen.add(id(cut.event.site.node))
@@ -109,9 +112,11 @@ def reaches(flow: Flow, term: Value, held: frozenset[object]) -> bool:
 
 def may_reach(flow: Flow, term: Value, held: frozenset[object]) -> bool:
     """The same, and all that is not known to be another layer, or another optimizer's, may be one of what is held."""
-    others = optimized(flow.events)
+    others, nodes = optimized(flow.events), set(map(line_of, held)) - {None}
     return is_open(term) or any(
-        is_among(origin, held) or not (isinstance(origin, Layer) or is_made(origin) or is_among(origin, others))
+        is_among(origin, held)
+        or (origin not in others and line_of(origin) in nodes)  # made in a loop, of which one round is known
+        or not (isinstance(origin, Layer) or is_made(origin) or is_among(origin, others))
         for origin in flow.hold(term).live
     )
 
@@ -122,6 +127,12 @@ def is_open(term: Value) -> bool:
     before = (maker, *attached(maker, MOST_SEEN)) if maker is not None else ()
     given = (value for event in before if isinstance(event, Operation) for value in event.values)
     return any(isinstance(value, Many) and maker_of(value) is maker_of(value.item) is None for value in given)
+
+
+def line_of(origin: object) -> int | None:
+    """Where a layer is made, which may be once in each round."""
+    maker = maker_of(origin) if isinstance(origin, Layer) else None
+    return id(maker.site.node) if isinstance(maker, Operation) else None
 
 
 def applied(events: Sequence[Event]) -> Iterator[tuple[Operation, list[Event]]]:
