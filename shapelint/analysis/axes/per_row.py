@@ -122,7 +122,7 @@ def is_used(found: Round, call: Event) -> bool:
 def _is_appended(found: Round, call: Event) -> bool:
     """`rows.append(f(x[i]))`, `y = f(x[i])` and `rows.append(y)`: of lists of arrays without graphs nothing is told."""
     text, loop = re.escape(call.site.text), found.loop.site.text
-    names = [text, *(rf"\b{name}\b" for name in re.findall(rf"(\w+) = {text}", loop))]
+    names = [text, *(rf"\b{name}\b" for name in re.findall(rf"(?<!, )\b(\w+) = {text}", loop))]
     return any(re.search(rf"\.append\((?:(?:float|int|[\w.]*array)\()?{name}", loop) for name in names)
 
 
@@ -367,5 +367,5 @@ def _is_picked(found: Round, call: Event) -> bool:
 def _iterated(loop: Loop) -> str:
     """The author's words for what a loop goes through, past enumerate(...) and its like."""
     text = loop.iterable.text if loop.iterable is not None else ""
-    found = re.match(r"(?:enumerate\(|zip\(|tqdm\()*([\w.\[\]]+)", text)
+    found = re.match(r"(?:enumerate\(|zip\(|(?:\w+\.)?tqdm\()*([\w.\[\]]+)", text)
     return found[1] if found is not None else "the items"
