@@ -81,6 +81,8 @@ def misdirected(events: Sequence[Event]) -> Iterator[Lost]:
             continue
         live, optimizer = flow.hold(loss.values[0]).live, optimizers[0]
         held = known[id(optimizer)].parts
+        if any(isinstance(part, Layer) and maker_of(part) is None for part in held):
+            continue  # layers that a loop puts together: one of them stands for several
         layers = [origin for origin in live if isinstance(origin, Layer) and origin not in trained | idle | held]
         if layers:
             maker = maker_of(layers[0])
