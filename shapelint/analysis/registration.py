@@ -316,6 +316,8 @@ def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
     """Layers with weights, and modules that hold some, that a forward constructs; with what they are called."""
     around = stacks(events)
     for place in places(events, (Call, Kind.LAYER, Kind.ELEMENTWISE)):
+        if any(map(is_wrapped, around[place])):
+            continue  # it may be made once and kept
         match events[place]:
             case Operation(result=Layer(name=name), layer=None) as made if name in WEIGHTED_LAYERS:
                 if Step(made, around[place]).is_in_forward:
@@ -323,6 +325,11 @@ def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
             case Call(callee=Class() as cls) as call if Step(call, around[place]).is_in_forward:
                 if has_weights(last_made(events, cls, place), call):
                     yield call, cls.name
+
+
+def is_wrapped(entered: Entered) -> bool:
+    """Whether a helper has a decorator: `@cache`, `@singleton("projector")`."""
+    return entered.function.name != "forward" and bool(getattr(entered.function.node, "decorators", ()))
 
 
 def last_made(events: Sequence[Event], cls: Class, before: int) -> Instance | None:

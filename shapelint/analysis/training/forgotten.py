@@ -237,9 +237,9 @@ def _after(events: Sequence[Event], loss: Operation, trained: Trained, known: fr
 
 def is_of_held(events: Sequence[Event], event: Event) -> bool:
     """Whether a layer runs inside of a module that is trained or kept from it: not each layer of a list is known."""
-    held = optimized(events) | handled(events)
+    held = {id(each.cls) for each in optimized(events) | handled(events) if isinstance(each, Instance)}
     around = stacks(events)[_order(events)[0][id(event)]]
-    return any(isinstance(entered.owner, Instance) and entered.owner in held for entered in around)
+    return any(isinstance(entered.owner, Instance) and id(entered.owner.cls) in held for entered in around)
 
 
 def _parameters_beside(

@@ -17,7 +17,7 @@ from shapelint.analysis.training.exhausted_iterators import Lost
 from shapelint.analysis.training.forgotten import lost
 from shapelint.analysis.training.untrained import built
 from shapelint.domain.record import record
-from shapelint.domain.values import Layer, Many, Method, Value, maker_of
+from shapelint.domain.values import Instance, Layer, Many, Method, Value, maker_of
 from shapelint.events import Call, Event, Kind, Loop, Operation, Region
 from shapelint.provenance import ancestors
 
@@ -84,7 +84,7 @@ def misdirected(events: Sequence[Event]) -> Iterator[Lost]:
         if any(isinstance(part, Layer) and maker_of(part) is None for part in held):
             continue  # layers that a loop puts together: one of them stands for several
         layers = [origin for origin in live if isinstance(origin, Layer) and origin not in trained | idle | held]
-        if layers:
+        if layers and not any(is_made_by(events, layer, held) for layer in layers):
             maker = maker_of(layers[0])
             name = f"`{maker.site.text}`" if maker is not None else "a layer"
             lost_here = Lost("missing", optimizer, optimizer.site, name, loss.site)
@@ -129,6 +129,14 @@ def is_open(term: Value) -> bool:
     before = (maker, *attached(maker, MOST_SEEN)) if maker is not None else ()
     given = (value for event in before if isinstance(event, Operation) for value in event.values)
     return any(isinstance(value, Many) and maker_of(value) is maker_of(value.item) is None for value in given)
+
+
+def is_made_by(events: Sequence[Event], layer: Layer, held: frozenset[object]) -> bool:
+    """Whether a layer was made while an object of the class of a held module was put together: its lists hide some."""
+    classes = {id(each.cls) for each in held if isinstance(each, Instance)}
+    maker = maker_of(layer)
+    around = next((step.stack for step in steps(events) if step.event is maker), ()) if classes else ()
+    return any(isinstance(entered.owner, Instance) and id(entered.owner.cls) in classes for entered in around)
 
 
 def line_of(origin: object) -> int | None:
