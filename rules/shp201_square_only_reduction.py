@@ -106,13 +106,12 @@ def report(
     row, table = name_of(event, reduced, "the reduction"), name_of(event, source, "its source")
     known = f" {source.shape}" if isinstance(source, Tensor) and source.shape.rank is not None else ""
     keep = "keepdim=True" if library(reduction) == "torch" else "keepdims=True"
-    text = shortened(reduction.site.text)
     # The mistake is the reduction: what it spoils is reported once for each reduction, where the two meet.
     return Report(
         reduction,
         f"{row} lines up with the last axis of {table}{known}, not with the axis it was reduced over: legal only on a "
         f"square, and wrong there; keep the axis with {keep}",
-        (Clue(f"`{text}` drops its axis", reduction.site),),
+        (Clue(f"`{shortened(reduction.site.text)}` drops its axis", reduction.site),),
         event.site,
         fix=kept(reduction, keep),
         fix_message=f"Keep the axis: {keep}",
