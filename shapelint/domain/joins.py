@@ -234,14 +234,13 @@ def _generalised(a: Value, b: Value, scope: object) -> Value:
 
 
 def _common_ends(a: Shape, b: Shape, scope: object) -> Shape:
-    """Of two shapes that may differ in rank: the axes that both have for certain, counted from either end."""
-    head = tuple(_common(x, y, (scope, i)) for i, (x, y) in enumerate(zip(a.head, b.head)))
-    tail = tuple(_common(x, y, (scope, ~i)) for i, (x, y) in enumerate(zip(a.tail[::-1], b.tail[::-1])))
+    """Of two rounds' shapes that differ in rank: the axes that both have, counted from either end.
+
+    Their sizes are open, also where they are alike so far: (2,) became (2, 2), and the next round makes (3, 2) of it.
+    """
+    head = tuple(Axis(anonymous((scope, i))) for i, _ in enumerate(zip(a.head, b.head)))
+    tail = tuple(Axis(anonymous((scope, ~i))) for i, _ in enumerate(zip(a.tail, b.tail)))
     return Shape(head, Run("", scope), tail[::-1])
-
-
-def _common(x: Axis, y: Axis, scope: object) -> Axis:
-    return Axis(x.size, x.factors if x.factors == y.factors else ()) if x.size == y.size else Axis(anonymous(scope))
 
 
 NO_SHAPES: Mapping[Run, Shape] = {}
