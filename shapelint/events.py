@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum, auto
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from shapelint.annotations.declarations import Annotation, Decorator
@@ -40,11 +40,6 @@ class Kind(Enum):
     __hash__ = object.__hash__
 
 
-@lru_cache(maxsize=512)  # a node is met by several evaluations and asked for by several rules
-def _text(module: Any, node: Any) -> str:
-    return " ".join(str(module.code_for_node(node)).split())
-
-
 class Site(NamedTuple):
     """A piece of the source. `node` and `module` are the syntax tree's and opaque to rules."""
 
@@ -55,7 +50,7 @@ class Site(NamedTuple):
     @property
     def text(self) -> str:
         """The source as the author wrote it, on one line."""
-        return _text(self.module, self.node)
+        return " ".join(str(self.module.code_for_node(self.node)).split())
 
     def item(self, index: int) -> Site:
         """One item of a list or tuple that is written out; the whole, where it is not."""
