@@ -156,8 +156,11 @@ def _of_one_name(values: list[Value]) -> list[Value]:
     return list(found.values())
 
 
-def widened(value: Value, scope: object) -> Value:
-    """One of several values of a kind, of which a next round may bring another: any value of that kind."""
+def widened(value: Value, scope: object, grows: bool = True) -> Value:
+    """One of several values of a kind, of which a next round may bring another: any value of that kind.
+
+    `grows`: one of them may have been computed from another, as the next one will be.
+    """
     if isinstance(value, Many) and isinstance(value.item, Float):
         return replace(value, item=replace(value.item, value=None))
     if not isinstance(value, Union):
@@ -171,7 +174,7 @@ def widened(value: Value, scope: object) -> Value:
     for option in value.options:
         first = found.setdefault(type(option), option)
         if first is not option:
-            found[type(option)] = _generalised(first, option, scope)
+            found[type(option)] = _generalised(first, option, scope, grows)
     options = tuple(found.values())
     return options[0] if len(options) == 1 else Union(options)
 
@@ -220,27 +223,33 @@ def leaves(size: Dim) -> Iterator[Symbol]:
                 yield from leaves(operand)
 
 
-def _generalised(a: Value, b: Value, scope: object) -> Value:
+def _generalised(a: Value, b: Value, scope: object, grows: bool) -> Value:
     match a, b:
         case Int(), Int():
             return Int(anonymous(scope))
         case Tensor(), Tensor():
             dtype, library = a.dtype if a.dtype == b.dtype else None, a.library if a.library == b.library else None
-            shape = _common_ends(a.shape, b.shape, scope)
+            shape = _common_ends(a.shape, b.shape, scope, grows)
             return Tensor(shape, dtype, library, _join_graphs(a.graph, b.graph))
         case Tuple(), Tuple():
             return Many(UNKNOWN, None, a.kind)
     return Unknown(graph=_join_graphs(graph_of(a), graph_of(b)))
 
 
-def _common_ends(a: Shape, b: Shape, scope: object) -> Shape:
-    """Of two rounds' shapes that differ in rank: the axes that both have, counted from either end.
+def _common_ends(a: Shape, b: Shape, scope: object, grows: bool) -> Shape:
+    """Of two rounds' shapes that may differ in rank: the axes that both have, counted from either end.
 
-    Their sizes are open, also where they are alike so far: (2,) became (2, 2), and the next round makes (3, 2) of it.
+    What grows has open sizes, also where they are alike so far: (2,) became (2, 2), the next round makes (3, 2) of it.
     """
-    head = tuple(Axis(anonymous((scope, i))) for i, _ in enumerate(zip(a.head, b.head)))
-    tail = tuple(Axis(anonymous((scope, ~i))) for i, _ in enumerate(zip(a.tail, b.tail)))
+    head = tuple(_common(x, y, (scope, i), grows) for i, (x, y) in enumerate(zip(a.head, b.head)))
+    tail = tuple(_common(x, y, (scope, ~i), grows) for i, (x, y) in enumerate(zip(a.tail[::-1], b.tail[::-1])))
     return Shape(head, Run("", scope), tail[::-1])
+
+
+def _common(x: Axis, y: Axis, scope: object, grows: bool) -> Axis:
+    if grows or x.size != y.size:
+        return Axis(anonymous(scope))
+    return Axis(x.size, x.factors if x.factors == y.factors else ())
 
 
 NO_SHAPES: Mapping[Run, Shape] = {}

@@ -9,7 +9,7 @@ import libcst as cst
 
 from shapelint.domain.joins import any_like, renewed, widened
 from shapelint.domain.tokens import now
-from shapelint.domain.values import Const, Float, Instance, Int, Run, Shape, Tensor, Value
+from shapelint.domain.values import Const, Float, Instance, Int, Run, Shape, Tensor, Union, Value, maker_of, options
 from shapelint.events import Loop
 from shapelint.interpreter import statements
 from shapelint.interpreter.expressions import evaluate, truth_of
@@ -18,8 +18,10 @@ from shapelint.interpreter.flow.assignments import assign
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.scopes import Path
 from shapelint.ops.op import unknown_shape
+from shapelint.provenance import ancestors
 
 MOST_PASSES = 2
+MOST_BEHIND = 100
 HELD = (Tensor, Int, Float, Const)
 
 
@@ -123,7 +125,15 @@ def widen(frame: Frame, entry: Path, scope: object) -> None:
     """What a round changed the next one may change again: no number of rounds says all."""
     for name, value in frame.scope.names.items():
         if value is not entry.names.get(name):
-            frame.scope.names[name] = widened(value, (scope, name))
+            frame.scope.names[name] = widened(value, (scope, name), type(value) is Union and grows(value))
+
+
+def grows(value: Value) -> bool:
+    """Whether one of several values may have been computed from another of them."""
+    makers = {maker_of(option) for option in options(value)}
+    return None in makers or any(
+        earlier in makers for maker in makers if maker is not None for earlier in ancestors(maker, MOST_BEHIND)
+    )
 
 
 def forget_placeholders(frame: Frame, entry: Path) -> None:
