@@ -19,7 +19,6 @@ class Kept:
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)  # by class and attribute
     methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
     results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
-
     called: set[object] = field(default_factory=set)  # what is called and unknown: a model, as a rule
 
     def namesake(self, callee: Value) -> Value | None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.control_flow import Act
 from shapelint.analysis.gradients.effects import read_gradients
-from shapelint.analysis.index import once_per_file, places
-from shapelint.analysis.registration import steps
+from shapelint.analysis.index import once_per_file, places_of
 from shapelint.analysis.training.actions import Roles, act_of, key, roles_of
 from shapelint.analysis.training.gradient_states import Hazard
 from shapelint.domain.values import Library
@@ -23,7 +22,7 @@ def overwritten(events: Sequence[Event]) -> Iterator[Hazard]:
 
     Not with several optimizers, one of which may have had enough of the first loss, nor where gradients are looked at.
     """
-    roles = roles_of(events) if len(places(events, ("backward",))) > 1 else None
+    roles = roles_of(events) if len(places_of(events, "backward")) > 1 else None
     if roles is None:
         return
     for first, zeroed, second, stepped in in_a_row(events, roles):
@@ -42,12 +41,12 @@ def overwritten(events: Sequence[Event]) -> Iterator[Hazard]:
 def in_a_row(events: Sequence[Event], roles: Roles) -> Iterator[tuple[tuple[int, Act], ...]]:
     """Four acts on gradients that follow each other without a branch, a loop or a call in between."""
     row: list[tuple[int, Act]] = []
-    for index, step in enumerate(steps(events)):
-        if isinstance(step.event, AROUND):
+    for index, event in enumerate(events):
+        if isinstance(event, AROUND):
             row = []
             continue
-        is_asked = isinstance(step.event, Call) or (isinstance(step.event, Operation) and step.event.name == "backward")
-        act = act_of(step.event, roles) if is_asked else None
+        is_asked = isinstance(event, Call) or (isinstance(event, Operation) and event.name == "backward")
+        act = act_of(event, roles) if is_asked else None
         if act is not None and act.kind not in {"clip", "unscale", "update"}:
             row = [*row[-3:], (index, act)]
             if len(row) == 4:
