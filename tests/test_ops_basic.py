@@ -149,6 +149,10 @@ def agree(real: Any, inferred: Value, sizes: Any, data_dependent: bool = False) 
             agree(part, item, sizes, data_dependent)
         return
     if library_of(real) is None:
+        if data_dependent and isinstance(inferred, Int):
+            assert isinstance(real, int | np.integer), inferred
+            assert concrete(inferred, sizes) in (None, real)
+            return
         assert isinstance(inferred, Float | Unknown) or concrete(inferred, sizes) == real, inferred
         return
     assert isinstance(inferred, Tensor), inferred
@@ -644,7 +648,6 @@ np.random.uniform(0, 1, 5)
 np.random.uniform(-1, 1, size=(5, 7))
 np.random.randint(0, 3, (5, 7))
 np.random.randint(3, size=5)
-np.random.randint(3)
 np.random.choice(7, 5)
 np.random.choice(n(7), size=(5, 2))
 np.random.choice(7, 5, replace=False)
@@ -764,6 +767,16 @@ np.bincount(n(5, dt='int64'), minlength=11)
 np.arange(0, 1, n().item())
 torch.triu_indices(5, 5)
 np.frombuffer(b'12345678')
+np.random.randint(3)
+np.random.randint(-3, n(dt='int64'))
+np.random.choice(n(7).size)
+np.random.choice(7)
+np.random.poisson(2.0)
+rng.integers(2, 5)
+np.zeros(np.prod([5, 7]))
+np.ones(rng.integers(2, 5, size=2))
+np.full(np.sum(n(5, 7) > 2), 3.0)
+torch.zeros(t(dt='int64'))
 """
 
 WRONG = """

@@ -290,7 +290,9 @@ def unknown_shape() -> Shape:
 def sizes(value: Value, maker: Maker | None = None) -> Shape:
     """A shape argument: an int or a tuple of ints. What is not known of it is not known of the shape."""
     match value:
-        case Tuple(items=(Tensor() as array,)) if array.shape.rank != 0:  # np.zeros(np.array(sizes))
+        case Tensor(shape=Shape(rank=0)):  # np.zeros(np.prod(counts)), and below np.zeros(np.array(sizes))
+            return shape_of(anonymous(object()), maker=maker)
+        case (Tensor() as array) | Tuple(items=(Tensor() as array,)) if array.shape.rank != 0:
             count = count_in(array)
             return unknown_shape() if count is None else shape_of(*(anonymous(object()) for _ in range(count)))
         case Tuple(items=items):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shapelint.domain.dims import anonymous
+from shapelint.domain.dims import anonymous, data_dependent
 from shapelint.domain.values import (
     NONE,
     UNKNOWN,
@@ -97,6 +97,18 @@ def drawn(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
     return common if common.rank != 0 else UNKNOWN
 
 
+def drawn_whole(x: Value = NONE, y: Value = NONE, shape: Value = NONE, dtype: Value = NONE) -> Result:
+    """A Python int where no array was asked for, unless it is to be of a dtype."""
+    result = drawn(x, y, shape)
+    return Int(data_dependent(object(), "random")) if result is UNKNOWN and is_none(dtype) else result
+
+
+def drawn_by_generator(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
+    """rng.integers: an array of no axes where no other was asked for."""
+    result = drawn(x, y, shape)
+    return Shape() if result is UNKNOWN else result
+
+
 def drawn_float(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
     result = drawn(x, y, shape)
     return NUMBER if result is UNKNOWN else result
@@ -140,7 +152,7 @@ def choice(a: Value, shape: Value = NONE) -> Result:
         if tensor(a).shape.rank == 1:
             return sizes(shape, Maker.CREATED)
         raise Unknowable("rows of a table, or elements of a vector")
-    return UNKNOWN
+    return Int(data_dependent(object(), "random")) if isinstance(a, Int) else UNKNOWN
 
 
 def jax_choice(a: Value, shape: Value = NONE, dim: Value = NONE) -> Result:
@@ -316,23 +328,23 @@ OPS: tuple[Op, ...] = (
     row("randn", drawn_sizes, "numpy.random.randn(*shape)", "numpy.random.RandomState.randn(*shape)"),
     row("random", drawn_float, *(f"numpy.random.{n}(size: shape)" for n in ("random_sample", "ranf", "sample"))),
     *(row(n, drawn_float, *everywhere(n, s)) for s, names in REAL.items() for n in names),
-    *(row(n, drawn, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
+    *(row(n, drawn_whole, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
     row(
         "randint",
-        drawn,
+        drawn_whole,
         "numpy.random.randint(low: x, high: y, size: shape, dtype)",
         "numpy.random.random_integers(low: x, high: y, size: shape)",
         dtype="index",
     ),
     row(
         "randint",
-        drawn,
+        drawn_whole,
         "numpy.random.RandomState.randint(low: x, high: y, size: shape, dtype)",
         dtype="index",
     ),
     row(
         "randint",
-        drawn,
+        drawn_by_generator,
         "numpy.random.Generator.integers(low: x, high: y, size: shape, dtype)",
         dtype="index",
     ),
