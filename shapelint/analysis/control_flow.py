@@ -112,7 +112,55 @@ def outline(events: Sequence[Event], act_of: Callable[[Event], Act | None]) -> O
                 act = act_of(event)
                 if act is not None:
                     stack[-1][1].append(act)
+    acting = _acting(made)
+    made.bodies = [body for body in made.bodies if _is_kept(body, acting)]
     return made
+
+
+def _acting(made: Outline) -> set[int]:
+    """The functions in which something happens, or in what they call, by identity."""
+    callers: dict[int, list[int]] = {}
+    acting: set[int] = set()
+    for function, body in made.of_function.items():
+        for node in _flat(body.nodes):
+            if isinstance(node, Recall):
+                callers.setdefault(id(node.function), []).append(function)
+            else:
+                acting.add(function)
+    waiting = list(acting)
+    while waiting:
+        new = [caller for caller in callers.pop(waiting.pop(), ()) if caller not in acting]
+        acting.update(new)
+        waiting.extend(new)
+    return acting
+
+
+def _flat(nodes: Sequence[Node]) -> Iterator[Act | Recall]:
+    """What happens in a block, and what is called there."""
+    for node in nodes:
+        match node:
+            case Act() | Recall():
+                yield node
+            case Body(nodes=inside):
+                yield from _flat(inside)
+            case Fork(ways=blocks) | Rounds(rounds=blocks):
+                for block in blocks:
+                    yield from _flat(block)
+
+
+def _is_kept(node: Node, acting: set[int]) -> bool:
+    """Whether a node holds more than calls of functions in which nothing happens, after those in it are dropped."""
+    match node:
+        case Recall(function=function):
+            return id(function) in acting
+        case Body(nodes=inside):
+            inside[:] = [node for node in inside if _is_kept(node, acting)]
+            return any(not isinstance(node, Ends) for node in inside)
+        case Fork(ways=blocks) | Rounds(rounds=blocks):
+            for block in blocks:
+                block[:] = [node for node in block if _is_kept(node, acting)]
+            return any(blocks)
+    return True
 
 
 def _end_body(made: Outline, stack: Stack) -> Body:

@@ -74,7 +74,7 @@ class Walk:
         for node in nodes:
             if not exits.end:
                 break
-            self.steps += 1
+            self.steps += len(exits.end)
             if self.steps > MOST_STEPS:
                 raise Overrun
             match node:
