@@ -89,7 +89,7 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
     if not _has_graphs(events)[0]:
         return
     flow, seen = flow_of(events), set[int]()
-    sums = [found for found in losses(events) if (found[2] or not is_table(found[0])) and may_be_sum(found[0])]
+    sums = [found for found in losses(events) if may_be_sum(flow, found[0], is_certain=found[2])]
     seeds = frozenset(predicted(events)) if not all(is_certain for _, _, is_certain in sums) else frozenset()
     of_arguments = Flow(events, seeds=seeds) if seeds else flow
     for loss, event, is_certain in sums:
@@ -106,8 +106,10 @@ def dead_terms(events: Sequence[Event]) -> Iterator[DeadTerm]:
                 yield dead
 
 
-def may_be_sum(value: Value) -> bool:
+def may_be_sum(flow: Flow, value: Value, is_certain: bool) -> bool:
     """Whether a value could have several terms (`Flow.terms`), whatever hangs on what: the cheap question."""
+    if not is_certain and is_table(value):
+        return False
     queue, seen, terms = [value], set[int](), 0
     for current in queue:
         maker = maker_of(current)
@@ -118,7 +120,7 @@ def may_be_sum(value: Value) -> bool:
             parts = addends(maker)
             queue += parts or ()
             terms += parts is None
-    return terms > 1
+    return terms > 1 and (is_certain or any(is_scalar(flow, part) for part in queue))
 
 
 def is_table(value: Value) -> bool:

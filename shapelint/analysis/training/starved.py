@@ -19,7 +19,7 @@ from shapelint.analysis.gradients.detached_activations import (
 from shapelint.analysis.gradients.effects import computed_with, cuts, is_flat, rebuilds
 from shapelint.analysis.gradients.frozen import handled, is_among, optimized, parts_of, switched_off
 from shapelint.analysis.gradients.reachability import makers
-from shapelint.analysis.index import events_of, once_per_file, operations, places_of
+from shapelint.analysis.index import events_of, once_per_file
 from shapelint.analysis.registration import WEIGHTED_LAYERS, is_layer_class, is_module, steps_of
 from shapelint.analysis.training.misdirected_losses import misdirected_terms
 from shapelint.domain.record import record
@@ -48,17 +48,18 @@ def starved(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
     The layers and Parameters that an optimizer is given, on the way to a loss; those of a module that computes with
     them in its forward, on the way to what it returns beside others that are attached.
     """
-    is_cut = next((e for e in operations(events, set(Kind)) if cuts(e) or rebuilds(e) or is_flat(e)), None)
-    if is_cut is None and not places_of(events, Region):
+    if not any(type(e) is Region or (type(e) is Operation and (cuts(e) or rebuilds(e) or is_flat(e))) for e in events):
         return
-    flow, kept = flow_of(events), handled(events) | frozenset(remembered(events))
-    told, seen = {id(cut.event.site.node) for cut in reported(events)}, set[object]()
+    flow, told, seen = flow_of(events), set[int](), set[object]()
     for end in ends(events):
-        idle = kept | (reaching(events)[0] if end.is_loss else trained(events))
-        wanted = end.wanted - idle
-        live = flow.any_of(parts_of_end(end)).live if wanted else frozenset()
-        wanted -= live | unseen(live, wanted)  # straight-through: what is cut in one term is attached in another
-        for part in parts_of_end(end) if live and wanted else ():
+        live = flow.any_of(parts_of_end(end)).live if end.wanted else frozenset()
+        wanted = end.wanted - live - unseen(live, end.wanted)  # what is cut in one term is attached in another
+        if not live or not wanted:
+            continue  # the cheap questions first
+        idle = kept(events)[0] | (reaching(events)[0] if end.is_loss else trained(events))
+        told |= reported(events)[0]
+        wanted -= idle
+        for part in parts_of_end(end) if wanted else ():
             for cut, consumer in ends_behind(flow, part):
                 lost = frozenset(o for o in cut.lost & wanted if not is_among(o, idle) and o not in seen)
                 if lost and is_meant_to_train(flow, end, part, cut, consumer, lost):
@@ -68,12 +69,20 @@ def starved(events: Sequence[Event]) -> Iterator[tuple[Cut, Event]]:
                         yield Cut(cut.event, lost, cut.inside, cut.run & lost), end.event
 
 
-def reported(events: Sequence[Event]) -> Iterator[Cut]:
-    """The cuts that others tell of, and what cannot be told apart from them."""
-    yield from (dead.cut for dead in dead_terms(events))
-    yield from (term.cut for term in misdirected_terms(events))
-    yield from (cut for cut, _ in detached_activations(events))
-    yield from left_in_forward(events)
+@once_per_file
+def reported(events: Sequence[Event]) -> Iterator[frozenset[int]]:
+    """The nodes of the cuts that others tell of, and of what cannot be told apart from them."""
+    told = [dead.cut for dead in dead_terms(events)]
+    told += (term.cut for term in misdirected_terms(events))
+    told += (cut for cut, _ in detached_activations(events))
+    told += left_in_forward(events)
+    yield frozenset(id(cut.event.site.node) for cut in told)
+
+
+@once_per_file
+def kept(events: Sequence[Event]) -> Iterator[frozenset[object]]:
+    """What may get its gradient where this file does not show it: what others handle, and what is remembered."""
+    yield handled(events).union(remembered(events))
 
 
 def remembered(events: Sequence[Event]) -> Iterator[object]:
