@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from typing import TypeVar
 
 from shapelint.events import Event, Kind, Operation
@@ -46,7 +47,7 @@ def places(events: Sequence[Event], wanted: Collection[str | Kind | type[object]
     """Where the operations of these canonical names or kinds stand, and the other events of these types."""
     known = _places(events)[0]
     found = [known[key] for key in wanted if key in known]
-    return found[0] if len(found) == 1 else sorted(set().union(*found))
+    return found[0] if len(found) == 1 else [*dict.fromkeys(sorted(chain.from_iterable(found)))]  # runs are merged
 
 
 def operations(events: Sequence[Event], wanted: Collection[str | Kind]) -> Iterator[Operation]:

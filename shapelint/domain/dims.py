@@ -10,6 +10,7 @@ from dataclasses import field
 from enum import Enum
 from functools import lru_cache
 from math import gcd, prod
+from operator import attrgetter
 
 from shapelint.domain.record import record
 from shapelint.domain.spelling import FUNCTIONS, derived_name, spell
@@ -48,11 +49,13 @@ class Symbol:
     derivation: Derivation | None = field(default=None, compare=False)
     default: int | None = field(default=None, compare=False)
     hashed: int = field(default=0, init=False, compare=False, repr=False)
+    key: tuple[str, str, int] = field(default=("", "", 0), init=False, compare=False, repr=False)  # to sort by
 
     def __post_init__(self) -> None:
         scope = token(self.scope if self.derivation is None else self.derivation)
         object.__setattr__(self, "scope", scope)
         object.__setattr__(self, "hashed", hash((self.name, self.origin, scope)))
+        object.__setattr__(self, "key", (self.name, self.origin._value_, scope or 0))
 
     def __hash__(self) -> int:  # asked for many times as often as symbols are made
         return self.hashed
@@ -70,6 +73,7 @@ class Derivation:
 
 
 Monomial = tuple[Symbol, ...]
+by_key = attrgetter("key")
 
 
 @record()
@@ -120,9 +124,9 @@ class Dim:
             return factor
         if len(self.terms) == len(factor.terms) == 1:  # the frequent case
             (left, a), (right, b) = self.terms[0], factor.terms[0]
-            return Dim(((tuple(sorted(left + right, key=_symbol_key)) if left and right else left or right, a * b),))
+            return Dim(((tuple(sorted(left + right, key=by_key)) if left and right else left or right, a * b),))
         return _collect(
-            (tuple(sorted(left + right, key=_symbol_key)), a * b) for left, a in self.terms for right, b in factor.terms
+            (tuple(sorted(left + right, key=by_key)), a * b) for left, a in self.terms for right, b in factor.terms
         )
 
     def __floordiv__(self, other: Dim | int) -> Dim:
@@ -242,7 +246,7 @@ def _divide_by_sum(dividend: Dim, divisor: Dim) -> Dim | None:
 
 
 def _leading(dim: Dim) -> tuple[Monomial, int]:
-    return max(dim.terms, key=lambda term: (len(term[0]), [_symbol_key(s) for s in term[0]]))
+    return max(dim.terms, key=lambda term: (len(term[0]), [s.key for s in term[0]]))
 
 
 def compare(a: Dim, b: Dim) -> Truth:
@@ -368,7 +372,7 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Dim:
         total[monomial] = total.get(monomial, 0) + coefficient
     kept = [(m, c) for m, c in total.items() if c]
     if len(kept) > 1:
-        kept.sort(key=lambda term: (-len(term[0]), [_symbol_key(s) for s in term[0]]))
+        kept.sort(key=lambda term: (-len(term[0]), [s.key for s in term[0]]))
     return Dim(tuple(kept))
 
 
@@ -381,12 +385,8 @@ def _without(factors: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _symbol_key(symbol: Symbol) -> tuple[str, str, int]:
-    return symbol.name, symbol.origin.value, symbol.scope or 0  # type: ignore[return-value]
-
-
 def _dim_key(dim: Dim) -> list[tuple[list[tuple[str, str, int]], int]]:
-    return [([_symbol_key(s) for s in monomial], coefficient) for monomial, coefficient in dim.terms]
+    return [([s.key for s in monomial], coefficient) for monomial, coefficient in dim.terms]
 
 
 def _common_origin(operands: Iterable[Dim]) -> Origin:
