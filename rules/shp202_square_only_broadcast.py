@@ -41,16 +41,15 @@ from shapelint.analysis.axes.alignment import (
     faced,
     used_together,
 )
-from shapelint.analysis.evidence import clue, identity, made_by, name_of
+from shapelint.analysis.axes.mirrored import is_mirrored
+from shapelint.analysis.evidence import clue, name_of
 from shapelint.analysis.index import operations
 from shapelint.domain.dims import Dim, Symbol
-from shapelint.domain.values import NONE, Function
+from shapelint.domain.values import Function
 from shapelint.events import Event, Operation
 from shapelint.rule import Report
 
 AT_CALLS = True
-IDENTITIES = frozenset({"eye", "identity"})
-TRANSPOSES = frozenset({"transpose", "permute", "t", "mT", "T"})
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
@@ -58,7 +57,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event in operations(events, FACING):
         found.extend(named_apart(event))
         for facing in islice(displaced(event), 1):
-            yield report(event, facing, facing.left.size, facing.right.size)
+            if not is_mirrored(event):
+                yield report(event, facing, facing.left.size, facing.right.size)
     if not found:
         return
     together = frozenset(pair for event in events if isinstance(event, Operation) for pair in used_together(event))
@@ -77,24 +77,6 @@ def named_apart(event: Operation) -> Iterator[tuple[Operation, Facing, Symbol, S
         left, right = axis_symbol(facing.left.size), axis_symbol(facing.right.size)
         if left is not None and right is not None and left.name != right.name:
             yield event, facing, left, right
-
-
-def is_mirrored(event: Operation) -> bool:
-    """Whether a value meets what tells that it is meant to be square.
-
-    Its own transpose, `a - a.transpose(1, 2)`, the identity, or what a square matrix makes of it:
-    `a + einsum("be,ec->bc", a, w)`.
-    """
-    if len(event.operands) != 2:
-        return False
-    makers = [made_by(operand) for operand in event.operands]
-    if any(isinstance(maker, Operation) and maker.name in IDENTITIES for maker in makers):
-        return True
-    mapped = [m.operands for m in makers if isinstance(m, Operation) and m.name == "einsum"]
-    if any(identity(value) == identity(operand) for given in mapped for value in given for operand in event.operands):
-        return True
-    turned = [m.arguments.get("x", NONE) for m in makers if isinstance(m, Operation) and m.name in TRANSPOSES]
-    return any(identity(value) == identity(operand) for value in turned for operand in event.operands)
 
 
 def is_elsewhere(left: Symbol, right: Symbol, facing: Facing, places: dict[object, Function | None]) -> bool:

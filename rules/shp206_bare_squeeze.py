@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.axes.batch_axis import is_last_state, is_state
-from shapelint.analysis.axes.squeezed import is_meant, is_sample
+from shapelint.analysis.axes.squeezed import is_meant, is_put_back, is_sample
 from shapelint.analysis.evidence import axes_of, clue, made_by, name_of
 from shapelint.analysis.index import operations
 from shapelint.analysis.uses import consumers, made
@@ -48,7 +48,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         if not isinstance(operand, Tensor):
             continue
         name, given = name_of(event, operand), event.arguments.get("dim", NONE)
-        if axes_of(event) == (0,) and is_named(operand):
+        if axes_of(event) == (0,) and is_named(operand) and not is_put_back(events, event, only_if_lost=False):
             message = f"{name} is {operand.shape}: its axis 0 {LOST}, and otherwise squeeze(0) does nothing"
             yield Report(event, message, (clue(event, operand),))
         elif axes_of(event) == (0,) and is_last_state(operand) and is_taken(events, event):

@@ -307,6 +307,10 @@ def call_unknown_method(
         dtype = casting.asked(name, receiver.dtype, arguments)
         result = Unknown(receiver.dim, receiver.graph, dtype=dtype)
         return opaque(frame, Method(receiver, name), arguments, node, result)
+    if isinstance(receiver_node, cst.BaseExpression) and objects.seen_as_namespace(
+        frame, name, arguments, receiver_node
+    ):
+        return opaque(frame, Method(receiver, name), arguments, node)
     is_array = (
         counts or name in ARRAY_METHODS or (receiver.dtype is not None and lookup(f"torch.Tensor.{name}") is not None)
     )
@@ -325,6 +329,8 @@ def call_instance_method(frame: Frame, method: Method, arguments: Arguments, nod
         return opaque(frame, method, arguments, node)
     if isinstance(method.function, Function):
         return call_function(frame, method.function, arguments.after(method.receiver, None), node)
+    if method.name == "__setattr__":
+        return builtins.set_attribute(frame, arguments.after(method.receiver, None), node)
     if method.name in settings.METHODS:
         known = settings.call(frame, method, arguments, node)
     elif method.name in trainstates.METHODS:

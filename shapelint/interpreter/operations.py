@@ -21,6 +21,7 @@ from shapelint.domain.values import (
     Int,
     Layer,
     Library,
+    Many,
     Run,
     Shape,
     Tensor,
@@ -76,6 +77,7 @@ def operate(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) 
     spelling = lookup(callee)
     if spelling is None:
         return None
+    arguments = of_many(spelling, arguments)
     try:
         bound = bind(spelling, arguments.args, arguments.kwargs)
     except Unknowable:
@@ -83,6 +85,17 @@ def operate(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) 
     if bound is None or not arguments.complete:
         return frame.unknown(callee, node, "call")
     return perform(frame, spelling, bound, arguments, node)
+
+
+def of_many(spelling: Spelling, arguments: Arguments) -> Arguments:
+    """`torch.block_diag(*torch.unbind(x))`: all that the signature collects is one sequence, however long."""
+    if arguments.complete or spelling.variadic is None or len(arguments.args) != len(spelling.positional):
+        return arguments
+    match arguments.starred:
+        case (Many() as items,):
+            args, nodes = (*arguments.args, items), (*arguments.arg_nodes, None)
+            return replace(arguments, args=args, arg_nodes=nodes, complete=True)
+    return arguments
 
 
 def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.CSTNode) -> Value | None:

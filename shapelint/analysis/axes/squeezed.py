@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.analysis.axes.batch_axis import is_last_state
-from shapelint.analysis.evidence import PLACE_KEEPING, made_by
-from shapelint.analysis.index import once_per_file
+from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, made_by
+from shapelint.analysis.index import once_per_file, places
 from shapelint.analysis.uses import consumers, is_same, made
 from shapelint.domain.dims import ONE
 from shapelint.domain.values import NONE, Int, Library, Slice, Tensor, Tuple, Value, maker_of
-from shapelint.events import Call, Event, Input, Kind, Operation, Written
+from shapelint.events import Branch, Call, Event, Input, Kind, Operation, Written
 from shapelint.provenance import ancestors
 
 MOST_STEPS = 8
+MOST_BETWEEN = 32  # events from where an axis is taken away to where it is put back
 SHOWING: Mapping[str, frozenset[str]] = {
     "matplotlib": frozenset({"imshow", "imsave", "plot"}),
     "PIL": frozenset({"fromarray"}),
@@ -29,10 +30,28 @@ LEADING = frozenset({"stack", "permute", "transpose", "movedim"})  # axis 0 of w
 
 def is_meant(events: Sequence[Event], event: Operation, operand: Tensor) -> bool:
     """Whether no use asks for the axis, or one says that it is to go."""
-    if is_crop(operand) or is_of_parameters(events, operand):
+    if is_crop(operand) or is_of_parameters(events, operand) or is_put_back(events, event, only_if_lost=True):
         return True
     left = (operand.shape.rank or 0) - sum(axis.size == ONE for axis in operand.shape.axes)
     return is_harmless(events, event) or asks_for_fewer(events, event, left)
+
+
+def is_put_back(events: Sequence[Event], event: Operation, only_if_lost: bool) -> bool:
+    """Whether axis 0 is added again to what comes of a squeeze; with `only_if_lost`, along one of two paths.
+
+    `m = x.squeeze()`, then `if m.dim() == 1: m = m.unsqueeze(0)`
+    """
+    start = next((place for place in places(events, {"squeeze"}) if events[place] is event), len(events))
+    for place in places(events, {"unsqueeze"}):
+        later = events[place]
+        if place < start or not isinstance(later, Operation) or axes_of(later) != (0,):
+            continue
+        if not any(earlier is event for earlier in ancestors(later, MOST_BETWEEN)):
+            continue
+        ways = [event.way for event in events[start:place] if isinstance(event, Branch)]
+        if not only_if_lost or ways.count(0) > ways.count(None):
+            return True
+    return False
 
 
 def is_harmless(events: Sequence[Event], event: Operation) -> bool:

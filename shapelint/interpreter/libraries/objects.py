@@ -27,7 +27,7 @@ from shapelint.events import Event, Operation
 from shapelint.interpreter import attributes
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
-from shapelint.ops import frames
+from shapelint.ops import frames, lookup
 from shapelint.provenance import parts
 
 
@@ -70,6 +70,25 @@ SCATTERED = frozenset({"dim", "index", "src", "value", "reduce"})
 
 
 ALONE = frozenset({"abs", "cos", "detach", "exp", "floor", "log", "sigmoid", "sin", "sqrt", "tanh", "tolist"})
+
+
+# Functions of array libraries that no array has as a method.
+FREE = frozenset(
+    {"arange", "concatenate", "einsum", "eye", "full", "full_like", "linspace", "ones", "ones_like", "zeros"}
+)
+NAMESPACE = Library("?")  # some array library behind a name: `xp`, a backend
+
+
+def seen_as_namespace(frame: Frame, name: str, arguments: Arguments, node: cst.BaseExpression) -> bool:
+    """`xp.einsum("ij,ij->i", a, b)`, `xp.sum(a, axis=1)`: no array has such a method, or takes an axis twice."""
+    is_twice = bool(arguments.args) and not arguments.kwargs.keys().isdisjoint({"axis", "dim"})
+    if name in FREE:
+        found = bool(arguments.args)
+    else:
+        found = is_twice and (known := lookup(f"torch.Tensor.{name}")) is not None and known.positional[1:2] == ("dim",)
+    if found:
+        attributes.rebind(frame, node, NAMESPACE)
+    return found
 
 
 def is_of_other(name: str, arguments: Arguments) -> bool:
