@@ -44,6 +44,7 @@ class Project:
         self._search_paths: dict[str, tuple[str, ...]] = {}
         self._asked: dict[str, dict[Lookup, str | None]] = {}  # by the file that imports: what was asked, the answer
         self._modules: dict[tuple[str, tuple[str, ...]], str | None] = {}
+        self._entries: dict[str, frozenset[str]] = {}  # by directory: what it holds
 
     def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, libcst.Module] | None:
         """File name and tree of an imported module; None where it is no file of the project, or unreadable."""
@@ -105,12 +106,24 @@ class Project:
         return self._search_paths[directory]
 
     def _module(self, directory: str, parts: list[str]) -> str | None:
+        if parts and parts[0] not in self._names_in(directory):
+            return None
         key = directory, tuple(parts)
         if key not in self._modules:
             path = os.path.join(directory, *parts)
             candidates = (os.path.join(path, "__init__.py"), *([path + ".py"] if parts else []))
             self._modules[key] = next(filter(os.path.isfile, candidates), None)
         return self._modules[key]
+
+    def _names_in(self, directory: str) -> frozenset[str]:
+        """The names of what may be imported from a directory: most imports are of what is installed elsewhere."""
+        if directory not in self._entries:
+            try:
+                found = os.listdir(directory)
+            except OSError:
+                found = []
+            self._entries[directory] = frozenset(name.removesuffix(".py") for name in found)
+        return self._entries[directory]
 
     def text(self, filename: str) -> str:
         """The text of a file. Raises OSError, Unreadable."""
