@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.axes.columns import has_one
 from shapelint.analysis.axes.outer import is_shared
+from shapelint.analysis.axes.squeezed import is_of_one_row
 from shapelint.analysis.evidence import (
     BROADCASTING,
     axes_of,
@@ -61,16 +62,15 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         reported: set[int] = set()
         for event, reduced, reductions in pairs:
             operands = [value for value in event.values if isinstance(value, Tensor | Unknown)]
-            for reduction in reductions:
+            for reduction in (r for r in reductions if id(r.site.node) not in told):
                 source = next((v for v in operands if v is not reduced and is_source(v, reduction, ranks)), None)
-                if id(reduction.site.node) in told:
+                if source is None or (by_label and library(reduction) is None) or is_of_one_row(events, event):
                     continue
-                if source is not None and not (by_label and library(reduction) is None):
-                    # softmax by hand drops two axes: each is a mistake of its own.
-                    is_another = any(id(earlier) in reported for earlier in ancestors(reduction))
-                    reported.add(id(reduction))
-                    yield report(event, reduction, reduced, source, is_shared(events, event, reduced), is_another)
-                    break
+                # softmax by hand drops two axes: each is a mistake of its own.
+                is_another = any(id(earlier) in reported for earlier in ancestors(reduction))
+                reported.add(id(reduction))
+                yield report(event, reduction, reduced, source, is_shared(events, event, reduced), is_another)
+                break
 
 
 def may_misplace(reduction: Operation) -> bool:

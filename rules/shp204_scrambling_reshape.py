@@ -26,12 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.axes.reshaped import is_data, is_only_added, is_without
 from shapelint.analysis.evidence import clue, made_by, name_of
 from shapelint.analysis.index import events_of, operations
 from shapelint.analysis.uses import evaluation_of
 from shapelint.domain.dims import Origin
 from shapelint.domain.rowmajor import Scramble, scramble
-from shapelint.domain.values import Instance, Tensor, Union
+from shapelint.domain.values import Tensor, Union
 from shapelint.events import Event, Kind, Operation, Site, Stored
 from shapelint.rule import Report
 
@@ -64,6 +65,8 @@ def is_meant(events: Sequence[Event], event: Operation, source: Tensor, found: S
     """Whether the order of elements does not matter, or rows are shifted on purpose."""
     symbols = found.moved.size.symbol, found.before.size.symbol
     maker = made_by(source)
+    if is_without(source.shape, event.result) or is_only_added(events, event, maker):
+        return True
     if isinstance(maker, Operation) and maker.name in TILES and found.are_pairs and found.moved.place > 0:
         return True
     while isinstance(maker, Operation) and maker.kind in PASSED and maker.operands:
@@ -79,14 +82,6 @@ def is_buffer(events: Sequence[Event], maker: Event | None) -> bool:
     """Zeros that are kept on self are there to be written into."""
     is_zeros = isinstance(maker, Operation) and maker.name in {"zeros", "empty"}
     return is_zeros and any(made_by(event.value) is maker for event in events_of(events, Stored))
-
-
-def is_data(events: Sequence[Event], event: Operation, source: Tensor) -> bool:
-    """Random numbers that a method is given stand for the data that it will be given."""
-    evaluation = evaluation_of(events, event)
-    if evaluation is None or not isinstance(evaluation.entered.owner, Instance):
-        return False
-    return evaluation.entered.at_call and not evaluation.has_made(source)
 
 
 def is_filling(maker: Event | None) -> bool:

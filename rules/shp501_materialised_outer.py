@@ -26,13 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.axes.outer import REDUCTIONS, SQUARES, Chain, chain_of, insertion, used_elsewhere
-from shapelint.analysis.evidence import clue, name_of, shortened
+from shapelint.analysis.axes.outer import REDUCTIONS, SQUARES, Chain, chain_of, used_elsewhere
+from shapelint.analysis.axes.without_table import is_read_as_small, remedy, source_of
+from shapelint.analysis.evidence import clue
 from shapelint.analysis.index import operations
-from shapelint.domain.dims import Dim, Origin, as_dim
+from shapelint.domain.dims import Dim, Origin
 from shapelint.domain.memory import dtype_of, memory, spelled
-from shapelint.domain.values import Float, Int, Shape, Tensor
-from shapelint.events import Event, Operation
+from shapelint.domain.values import Shape, Tensor
+from shapelint.events import Event
 from shapelint.rule import Report
 
 AT_CALLS = True
@@ -41,7 +42,8 @@ FEW = 2  # along an axis: twice the memory of an operand or of the result does n
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    chains = [c for e in operations(events, REDUCTIONS) if (c := chain_of(e)) and is_replaceable(c) and not is_small(c)]
+    chains = [c for e in operations(events, REDUCTIONS) if (c := chain_of(e)) and is_replaceable(c)]
+    chains = [chain for chain in chains if not is_small(chain) and not is_read_as_small(events, chain)]
     if not chains:
         return
     steps = [step for chain in chains for step in chain.steps]
@@ -88,33 +90,3 @@ def message(chain: Chain) -> str:
 def is_vague(shape: Shape) -> bool:
     symbols = [symbol for axis in shape.axes for symbol in axis.size.symbols()]
     return any(symbol.origin is Origin.ANONYMOUS or symbol.derivation is not None for symbol in symbols)
-
-
-def source_of(event: Operation, operand: Tensor) -> str:
-    """The author's words for what was stretched, before it was."""
-    inserted = insertion(operand)
-    if inserted is not None and "x" in inserted.sites:
-        return f"`{shortened(inserted.sites['x'].text)}`"
-    return name_of(event, operand, "an operand")
-
-
-def remedy(chain: Chain, x: str, y: str) -> str:
-    """What gives the same numbers without the table."""
-    names = {chain.reduction.name, *(step.name for step in chain.steps)}
-    if "cosine_similarity" in names:
-        return "normalise both and take their matrix product: no table"
-    if chain.base.name == "mul":
-        return "a matrix product or einsum gives the same without the table"
-    if chain.library == "jax":
-        return "|x|^2 + |y|^2 - 2 x @ y.T gives the squares without the table"
-    call = "scipy.spatial.distance.cdist" if chain.library == "numpy" else "torch.cdist"
-    both = f"{x.strip('`')}, {y.strip('`')}"
-    if names & {"norm", "pairwise_distance"}:
-        return f"`{call}({both})` gives the same without the table"
-    if any(step.name == "pow" and step.arguments.get("y") not in (Int(as_dim(2)), Float(2.0)) for step in chain.steps):
-        return f"`{call}` with that power gives the same without the table"
-    if names & {"pow", "square", "mul"}:
-        mean = f" / {x.strip('`')}.shape[-1]" if chain.reduction.name == "mean" else ""
-        return f"`{call}({both}) ** 2{mean}` gives the same without the table"
-    metric = "'cityblock'" if chain.library == "numpy" else "p=1"
-    return f"`{call}({both}, {metric})` gives the same without the table"

@@ -87,7 +87,7 @@ def named(value: Value | None, library: str | None = None) -> str | None:
     word = NAMES.get(word, word)
     dtype = parse(word)
     if dtype is None:
-        return word if re.fullmatch(r"float8_\w+", word) else None
+        return "object" if word in {"object", "object_", "O"} else word if re.fullmatch(r"float8_\w+", word) else None
     if dtype.bits == 0 and library is not None:
         return str(DEFAULTS[library][dtype.category])
     return _text(_in_library(dtype, library))

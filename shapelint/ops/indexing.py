@@ -26,6 +26,7 @@ from shapelint.domain.values import (
     Tuple,
     Unknown,
     Value,
+    maker_of,
 )
 from shapelint.events import Input, Kind, Operation
 from shapelint.ops.op import Op, ShapeError, Unknowable, is_none, tensor
@@ -85,8 +86,8 @@ def indexed(x: Tensor, index: Value) -> Shape:
     rank = x.shape.rank
     if rank is not None and needed > rank:
         if rank == 0:
-            if may_be_object(x) or may_be_of_distribution(x):
-                raise Unknowable("it need not be one number")
+            if may_be_object(x) or may_be_of_distribution(x) or isinstance(index, Unknown):
+                raise Unknowable("it need not be one number, or the index may be the empty tuple")
             raise ShapeError("it is a single number, which has no axes to index: .item() gives it")
         raise ShapeError(f"{needed} indices for {x.shape}, which has {rank} axes")
     if not any(isinstance(item, Rest) for item in items):
@@ -349,9 +350,19 @@ def getitem(x: Value, index: Value) -> Shape:
 def setitem(x: Value, index: Value, value: Value) -> Shape:
     """x[index] = value: what x is after it."""
     array = _array_only(x)
-    if not (may_be_object(array) and indexed(array, index).rank == 0):  # an element that may be any object
+    is_any = may_be_object(array) and (indexed(array, index).rank == 0 or is_cut_out_of(value, array))
+    if not is_any:  # an element may be any object, and one that is cut and put back is a text
         store(array, index, value)
     return array.shape
+
+
+def is_cut_out_of(value: Value, array: Tensor) -> bool:
+    """`names[i] = names[i][:-2]`: part of one of its own elements."""
+    cut = maker_of(value)
+    element = maker_of(cut.arguments["x"]) if isinstance(cut, Operation) and cut.name == "getitem" else None
+    if not isinstance(element, Operation) or element.name != "getitem" or array.made_by is None:
+        return False
+    return maker_of(element.arguments["x"]) is array.made_by
 
 
 def updated(x: Value, index: Value, values: Value = NONE) -> Shape:

@@ -10,7 +10,7 @@ from itertools import dropwhile
 from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
 from shapelint.domain.dims import ONE, Dim
 from shapelint.domain.shapes import broadcast, line_up
-from shapelint.domain.values import NONE, Axis, Const, Run, Shape, Slice, Tensor, Tuple, Value
+from shapelint.domain.values import NONE, Axis, Const, Run, Shape, Slice, Tensor, Tuple, Unknown, Value
 from shapelint.events import Event, Kind, Operation
 from shapelint.provenance import sources
 
@@ -180,6 +180,21 @@ class Chain:
         return self.steps[-1] if self.steps else self.reduction
 
     @property
+    def is_last(self) -> bool:
+        """Whether the last axis is reduced, as it is by what works on rows."""
+        return _is_last(self.axis, self.operands)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether each feature has a factor of its own: `((x[:, None] - y) ** 2 / variance).sum(-1)`."""
+        return any(
+            made_by(value) is not before and (isinstance(value, Unknown) or _has_axes(value))
+            for step, before in zip(self.steps, self.steps[1:])
+            if step.name in {"mul", "div"}
+            for value in (step.arguments.get("x", NONE), step.arguments.get("y", NONE))
+        )
+
+    @property
     def library(self) -> str:
         return self.reduction.callee.partition(".")[0]
 
@@ -211,6 +226,10 @@ def chain_of(reduction: Operation) -> Chain | None:
             return Chain(reduction, tuple(steps), axes[0])
         current = _table_of(step) if step.name not in FIRST else None
     return None
+
+
+def _has_axes(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.shape.rank != 0
 
 
 def _pair(event: Operation) -> tuple[Tensor, ...]:

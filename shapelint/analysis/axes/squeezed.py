@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shapelint.analysis.axes.batch_axis import is_last_state
 from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, made_by
 from shapelint.analysis.index import once_per_file, places
-from shapelint.analysis.uses import consumers, is_same, made
+from shapelint.analysis.uses import consumers, is_same, made, uses
 from shapelint.domain.dims import ONE
 from shapelint.domain.values import NONE, Int, Library, Slice, Tensor, Tuple, Value, maker_of
 from shapelint.events import Branch, Call, Event, Input, Kind, Operation, Written
@@ -54,6 +54,13 @@ def is_put_back(events: Sequence[Event], event: Operation, only_if_lost: bool) -
     return False
 
 
+def is_of_one_row(events: Sequence[Event], event: Operation) -> bool:
+    """Whether axis 0 of the outcome is taken away next: it has one row, which lines up with all columns."""
+    output = made(event)
+    later = uses(events, output, 1) if output is not None else ()
+    return any(use.event.name == "squeeze" and axes_of(use.event) == (0,) for use in later)
+
+
 def is_harmless(events: Sequence[Event], event: Operation) -> bool:
     """Whether no use asks for the axis: one number is taken, or a column is filled."""
     taken = consumers(events, made(event))
@@ -79,7 +86,8 @@ def asks_for_fewer(events: Sequence[Event], event: Operation, left: int, depth: 
         order = use.arguments.get("dim") if use.name == "permute" else None
         if isinstance(order, Tuple) and len(order.items) < left:
             return True
-        if (use.kind in PLACE_KEEPING or keeps_all(use)) and asks_for_fewer(events, use, left, depth + 1):
+        goes_on = use.kind in PLACE_KEEPING or use.name in {"t", "transpose"} or keeps_all(use)
+        if goes_on and asks_for_fewer(events, use, left, depth + 1):
             return True
     return False
 

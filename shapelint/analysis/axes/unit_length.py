@@ -27,6 +27,7 @@ def normals(events: Sequence[Event]) -> Iterator[Mismatch]:
             is_first = is_same(x, use.operand)
             if product.name not in PRODUCTS or not (is_first or is_same(y, use.operand)):
                 continue
+            rank = rank_of(use.operand) or rank
             maker, other = made_by(y), rank_of(y if is_first else x) or 0
             summed, meets = (rank - 1, other - 2) if is_first else (rank - 2, other - 1)
             is_own = isinstance(maker, Operation) and maker.name in TURNS and is_same(maker.arguments.get("x"), x)

@@ -1,0 +1,65 @@
+"""How to come to the same numbers without the table of all pairs, in the author's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shapelint.analysis.axes.outer import Chain, insertion
+from shapelint.analysis.evidence import name_of, shortened
+from shapelint.analysis.uses import made, uses
+from shapelint.domain.dims import ONE, as_dim
+from shapelint.domain.values import Float, Int, Tensor
+from shapelint.events import Event, Kind, Operation
+
+MOST_PAIRS = 256
+
+
+def is_read_as_small(events: Sequence[Event], chain: Chain) -> bool:
+    """Whether a later reshape says how few numbers come of it: `distances.view(1, 5, 5)`."""
+    result = made(chain.reduction)
+    later = [use.event for use in uses(events, result, 0)] if result is not None else []
+    read = [event.result for event in later if event.kind is Kind.RESHAPE]
+    counts = [shape.shape.numel() for shape in read if isinstance(shape, Tensor)]
+    return any(count is not None and count.value is not None and count.value <= MOST_PAIRS for count in counts)
+
+
+def source_of(event: Operation, operand: Tensor) -> str:
+    """The author's words for what was stretched, before it was."""
+    inserted = insertion(operand)
+    if inserted is not None and "x" in inserted.sites:
+        return f"`{shortened(inserted.sites['x'].text)}`"
+    return name_of(event, operand, "an operand")
+
+
+def is_plain(operand: Tensor) -> bool:
+    """Whether `source_of` has the words for what has no axes of one element."""
+    inserted = insertion(operand)
+    return (inserted is not None and "x" in inserted.sites) or ONE not in operand.shape.sizes
+
+
+def remedy(chain: Chain, x: str, y: str) -> str:
+    """What gives the same numbers without the table."""
+    names = {chain.reduction.name, *(step.name for step in chain.steps)}
+    if "cosine_similarity" in names:
+        return "normalise both and take their matrix product: no table"
+    if chain.base.name == "mul":
+        return "a matrix product or einsum gives the same without the table"
+    if chain.library == "jax":
+        return "|x|^2 + |y|^2 - 2 x @ y.T gives the squares without the table"
+    call = "scipy.spatial.distance.cdist" if chain.library == "numpy" else "torch.cdist"
+    if not chain.is_last:
+        return f"`{call}` gives the same without the table, once the axis that is summed stands last"
+    if chain.is_weighted:
+        return f"`{call}` gives the same without the table, with the factors' square roots in both"
+    if not all(map(is_plain, chain.operands)):
+        return f"`{call}` gives the same without the table, from the two as they were without the new axes"
+    both = f"{x.strip('`')}, {y.strip('`')}"
+    if names & {"norm", "pairwise_distance"}:
+        return f"`{call}({both})` gives the same without the table"
+    if any(step.name == "pow" and step.arguments.get("y") not in (Int(as_dim(2)), Float(2.0)) for step in chain.steps):
+        return f"`{call}` with that power gives the same without the table"
+    if names & {"pow", "square", "mul"}:
+        mean = f" / {x.strip('`')}.shape[-1]" if chain.reduction.name == "mean" else ""
+        return f"`{call}({both}) ** 2{mean}` gives the same without the table"
+    metric = "'cityblock'" if chain.library == "numpy" else "p=1"
+    return f"`{call}({both}, {metric})` gives the same without the table"
