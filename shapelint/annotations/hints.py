@@ -242,7 +242,8 @@ def _without_library(hint: TypeHint) -> TypeHint:
 def subscript_hint(base: Value, index: Value) -> Value:
     """What `base[index]` evaluates to where it is a type, Unknown where it is none that says something here.
 
-    An object that was made with a dtype of jaxtyping is a wrapper of it: `Float = Typing(jaxtyping.Float)`.
+    An object that was made with a dtype of jaxtyping is a wrapper of it: `Float = Typing(jaxtyping.Float)`, and
+    what a metaclass of the project makes is a type.
     """
     items = index.items if isinstance(index, Tuple) and index.kind == "tuple" else (index,)
     match base:
@@ -256,7 +257,8 @@ def subscript_hint(base: Value, index: Value) -> Value:
             return _array(None, items)
         case Instance(attributes=attributes):
             held = (value.name for value in attributes.values() if isinstance(value, Library) and _dtype_class(value))
-            return next((_array(DTYPES.get(name.rpartition(".")[2]), items) for name in held), UNKNOWN)
+            found = (_array(DTYPES.get(name.rpartition(".")[2]), items) for name in held)
+            return next(found, _wrapped(base, items) if base.cls.is_a("builtins.type") else UNKNOWN)
     return _wrapped(base, items)
 
 

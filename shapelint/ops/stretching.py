@@ -219,7 +219,7 @@ def _op(name: str, function: object, *spellings: str) -> Op:
 
 
 OPS: tuple[Op, ...] = (
-    _op("expand", expand, "torch.Tensor.expand(self, *size: shape)"),
+    _op("expand", expand, "torch.Tensor.expand(self, *size: shape)", "torch.Tensor.broadcast_to(self, *size: shape)"),
     _op(
         "expand",
         expand,
