@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from shapelint.annotations.patterns import AnnotationError, Pattern, parse
+from shapelint.annotations.patterns import AnnotationError, Pattern, is_torn, parse
 from shapelint.domain.record import record
 from shapelint.domain.values import (
     UNKNOWN,
@@ -35,9 +35,10 @@ class ArrayHint:
     def pattern(self) -> Pattern | None:
         """The shape string as a pattern; None without one, or where it is malformed."""
         try:
-            return None if self.text is None else parse(self.text)
+            found = None if self.text is None else parse(self.text)
         except AnnotationError:
             return None
+        return None if found is None or is_torn(found) else found
 
 
 @record()
@@ -257,8 +258,9 @@ def subscript_hint(base: Value, index: Value) -> Value:
             return _array(None, items)
         case Instance(attributes=attributes):
             held = (value.name for value in attributes.values() if isinstance(value, Library) and _dtype_class(value))
-            found = (_array(DTYPES.get(name.rpartition(".")[2]), items) for name in held)
-            return next(found, _wrapped(base, items) if base.cls.is_a("builtins.type") else UNKNOWN)
+            for name in held:
+                return _array(DTYPES.get(name.rpartition(".")[2]), items)
+            return _wrapped(base, items) if base.cls.is_a("builtins.type") else UNKNOWN
     return _wrapped(base, items)
 
 

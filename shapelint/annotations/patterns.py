@@ -165,9 +165,19 @@ def _is_integer(text: str) -> bool:
 
 
 def is_torn(pattern: Pattern) -> bool:
-    """`(b t) d`, `n - 1`: a formula with spaces is no formula, and nobody knows how many axes its author means."""
-    formulas = (part.source for part in pattern.prefix + pattern.suffix if isinstance(part, Formula))
-    return any(text.count("(") != text.count(")") or not any(map(str.isalnum, text)) for text in formulas)
+    """`(b t) d`, `n - 1`, `any*`: where a part is no formula, nobody knows how many axes its author means."""
+    return any(not is_formula(part.source) for part in pattern.prefix + pattern.suffix if isinstance(part, Formula))
+
+
+@cache
+def is_formula(text: str) -> bool:
+    if re.fullmatch(r"\w+", text):  # 1x: no Python, but one axis
+        return True
+    try:
+        compile(text, "<size>", "eval")
+    except (SyntaxError, ValueError):
+        return False
+    return any(map(str.isalnum, text))
 
 
 def to_shape(pattern: Pattern, scope: object, place: object = None) -> Shape:
