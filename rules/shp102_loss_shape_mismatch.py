@@ -1,8 +1,8 @@
 """A loss compares shapes that do not match: (n, 1) with (n,).
 
 Reports the elementwise losses of torch and optax (mse, l1, smooth_l1, huber, binary cross entropy ...) whose input and
-target stretch each other, or one of which is the single output (n, 1) of a layer or reduction beside several numbers
-(n, k) of each sample. Silent where both sides were given their axes on purpose, as in a quantile Huber loss.
+target broadcast against each other, or one of which is the single output (n, 1) of a layer or reduction beside several
+numbers (n, k) of each sample. Silent where both sides were given their axes on purpose, as in a quantile Huber loss.
 
 Why: the loss averages over all n * n pairs of a prediction and a target. It is finite, it falls, and its minimum is
 to predict the mean target everywhere.

@@ -45,7 +45,7 @@ def test_operands_that_stretch_each_other_raise(ones: Callable[..., Any]) -> Non
     with guard(), pytest.raises(BroadcastError) as error:
         squared(ones((5, 1)), ones((5,)))
     message = str(error.value)
-    assert "`prediction` (5, 1) and `target` (5,) stretch each other" in message
+    assert "`prediction` (5, 1) and `target` (5,) broadcast against each other" in message
     assert "(5, 5)" in message
     assert f"{__file__}:" in message
     assert "return ((prediction - target) ** 2).mean()" in message

@@ -53,7 +53,7 @@ def test_check_guard_and_probe(suite: Path) -> None:
     assert "5 failed, 1 passed" in output
     for failed in ("test_loss", "test_array", "test_annotation", "test_gradients"):
         assert f"FAILED test_training.py::{failed}" in output
-    assert "`prediction` (5, 1) and `target` (5,) stretch each other" in output
+    assert "`prediction` (5, 1) and `target` (5,) broadcast against each other" in output
     assert "shapelint: caught by the guard" in output
     assert f"{suite}/training.py:4: SHP101 `prediction` (5, 1) and `target` (5,) at run time; annotate" in output
     assert "training:total: axis bug" in output
@@ -62,7 +62,7 @@ def test_check_guard_and_probe(suite: Path) -> None:
 def test_guard_that_warns(suite: Path) -> None:
     output = run(suite, "--shapelint-guard-warn", "-k", "loss or array or right")
     assert "3 passed" in output
-    assert "BroadcastWarning: `prediction` (5, 1) and `target` (5,) stretch each other" in output
+    assert "BroadcastWarning: `prediction` (5, 1) and `target` (5,) broadcast against each other" in output
 
 
 def test_mistakes_in_options(suite: Path) -> None:

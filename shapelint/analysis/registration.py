@@ -170,13 +170,13 @@ def identity(value: Value) -> int:
 
 
 def kept(events: Sequence[Event]) -> frozenset[int]:
-    """Identities of all that modules register anywhere in the file, or that their methods hand out."""
+    """Identities of what modules register in the file, what their methods hand out, and what only evaluates."""
     return _kept(events)[0]
 
 
 @once_per_file
 def _kept(events: Sequence[Event]) -> Iterator[frozenset[int]]:
-    yield frozenset(registered(events) | handed_out(events))
+    yield frozenset(registered(events) | handed_out(events) | evaluated(events))
 
 
 def registered(events: Sequence[Event]) -> set[int]:
@@ -225,6 +225,17 @@ def handed_out(events: Sequence[Event]) -> set[int]:
         if step.stack and is_module(step.stack[-1].owner) and step.stack[-1].function.name != "forward"
         if not any(entered.function.name == "__init__" for entered in step.stack)
         for found in learners(step.event.values[0])
+    }
+
+
+def evaluated(events: Sequence[Event]) -> set[int]:
+    """Identities of what is itself put into evaluation mode: a backbone that a list keeps from being trained."""
+    calls = (event.callee for event in events_of(events, Call))
+    return {
+        identity(found)
+        for callee in calls
+        if isinstance(callee, Method) and callee.name == "eval"
+        for found in learners(callee.receiver)
     }
 
 

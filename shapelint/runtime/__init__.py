@@ -2,7 +2,7 @@
 
     import shapelint.runtime
     shapelint.runtime.check("my_package")  # before my_package is imported: annotations hold at each call
-    with shapelint.runtime.guard():        # operands that stretch each other raise
+    with shapelint.runtime.guard():        # operands that broadcast against each other raise
         ...
     audit = shapelint.runtime.GradientAudit(model)  # which parameters ever got a gradient
 

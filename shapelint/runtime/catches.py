@@ -75,9 +75,13 @@ class Catch:
     @property
     def message(self) -> str:
         (a, b), (left, right) = self.names, self.shapes
-        what = "are the two sides of a loss but differ:" if self.is_loss else "stretch each other:"
+        works_on = f"{self.operation} works on {broadcast(left, right)}"
+        if self.is_loss:
+            what = f"are the two sides of a loss but differ: {works_on}"
+        else:
+            what = f"broadcast against each other: {works_on}"
         return (
-            f"{a} {_shown(left)} and {b} {_shown(right)} {what} {self.operation} works on {broadcast(left, right)}\n"
+            f"{a} {_shown(left)} and {b} {_shown(right)} {what}\n"
             f"  {self.filename}:{self.line}: {self.source}\n"
             "  squeeze the axis of size 1, or mark what is meant: an explicit None, or shapelint.runtime.allow()"
         )

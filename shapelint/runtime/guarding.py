@@ -59,7 +59,7 @@ class Guard:
 
 @contextlib.contextmanager
 def guard(action: Action = "raise") -> Iterator[Guard]:
-    """Within it, an operation whose operands stretch each other, or a loss whose sides differ, is an error.
+    """Within it, an operation whose operands broadcast against each other, or a loss whose sides differ, is an error.
 
     `action="warn"` warns with BroadcastWarning at the user's line, `"record"` only notes it in `catches`. Torch is
     watched in this thread wherever the operation stands, JAX when a function is traced or run op by op, NumPy in the
@@ -82,7 +82,7 @@ def guard(action: Action = "raise") -> Iterator[Guard]:
 
 @contextlib.contextmanager
 def allow() -> Iterator[None]:
-    """Within it, or in a function decorated with it, operands may stretch each other."""
+    """Within it, or in a function decorated with it, operands may broadcast against each other."""
     state.allowed += 1
     try:
         yield

@@ -21,7 +21,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("shapelint", "shapelint: checks while the tests run")
     group.addoption("--shapelint-check", metavar="PACKAGES", help="hold calls in these packages to their annotations")
     group.addoption(
-        "--shapelint-guard", action="store_const", const="raise", help="operands that stretch each other fail the test"
+        "--shapelint-guard",
+        action="store_const",
+        const="raise",
+        help="operands that broadcast against each other fail the test",
     )
     group.addoption(
         "--shapelint-guard-warn", action="store_const", const="warn", dest="shapelint_guard", help="or only warn"
