@@ -29,7 +29,8 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.axes.columns import mismatched_loss
 from shapelint.analysis.evidence import axis_out_of_range, clue, is_written, shortened, tensors_of
 from shapelint.analysis.problems import problems
-from shapelint.events import Event
+from shapelint.analysis.uses import evaluation_of
+from shapelint.events import Event, Operation
 from shapelint.finding import Severity
 from shapelint.rule import Report
 
@@ -37,7 +38,21 @@ SEVERITY = Severity.ERROR
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
+    told: set[object] = set()
     for event in problems(events):
+        index = variable_index(events, event)
+        if index is not None and index in told:
+            continue  # once is enough: it is wrong at each of its uses
+        told.add(index)
         if axis_out_of_range(event) is None and mismatched_loss(event) is None and not is_written(event):
             clues = tuple(clue(event, operand) for operand in tensors_of(event)[:3])
             yield Report(event, f"`{shortened(event.site.text)}` can never work: {event.problem}", clues)
+
+
+def variable_index(events: Sequence[Event], event: Operation) -> object | None:
+    """Which variable an array is indexed by, in which evaluation of a function; None for all other operations."""
+    site = event.sites.get("index") if event.name == "getitem" else None
+    if site is None or not site.text.isidentifier():
+        return None
+    evaluation = evaluation_of(events, event)
+    return site.text, site.filename, id(evaluation.entered) if evaluation is not None else 0
