@@ -1,7 +1,7 @@
 """Arrays that methods bind anew: `self.std = torch.full((n,), x)` in __init__, and the like of it in another method.
 
 What each of these lines gives is known as far as it hangs on no argument and no local name; what all of them have in
-common is known of the attribute.
+common is known of the attribute. What is computed from the attribute itself, `self.w = self.w - step`, has its shape.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from shapelint.domain.dims import anonymous
+from shapelint.domain.dims import ONE, anonymous
 from shapelint.domain.values import UNKNOWN, Axis, Class, Function, Instance, Shape, Tensor, Unknown, Value, maker_of
 from shapelint.interpreter.flow.conditions import quietly
 from shapelint.interpreter.frame import Frame
@@ -57,13 +57,43 @@ def common(frame: Frame, instance: Instance, name: str, before: Tensor) -> Tenso
             found = stores(ancestor.node).get(name, ())
             if found is None or len(values) + len(found) > MOST:
                 return None
-            values.extend(stored(frame, ancestor, instance, store) for store in found)
+            values.extend(
+                stored(frame, ancestor, instance, store)
+                if not is_update(store.value, name)
+                else updated(frame, ancestor, instance, store, name, before)
+                for store in found
+            )
     known: Tensor | None = before
     for value in values:
         if known is None or not isinstance(value, Tensor):
             return None
         known = together(known, value, (instance.cls.name, id(instance.cls), name))
     return known
+
+
+def is_update(value: cst.BaseExpression, name: str) -> bool:
+    """`self.w - step`, `F @ self.w + noise`: the attribute is an operand."""
+    match value:
+        case cst.BinaryOperation(left=left, right=right):
+            return is_update(left, name) or is_update(right, name)
+        case cst.Attribute(value=cst.Name(), attr=cst.Name(value=found)):
+            return found == name
+    return False
+
+
+def updated(frame: Frame, owner: Class, instance: Instance, store: Store, name: str, before: Tensor) -> Value:
+    """An array that takes up what is added to it has the shape it began with, if the line can give that.
+
+    One number is where sums begin, of whatever shape.
+    """
+    if all(axis.size == ONE for axis in before.shape.head):
+        return UNKNOWN
+    entered = instance.attributes[name]
+    instance.attributes[name] = before
+    value = stored(frame, owner, instance, store)
+    instance.attributes[name] = entered
+    is_other = isinstance(value, Tensor) and value.shape.rank is not None and value.shape != before.shape
+    return UNKNOWN if is_other else replace(before, dtype=None)
 
 
 def together(a: Tensor, b: Tensor, scope: object) -> Tensor | None:
