@@ -29,7 +29,10 @@ from shapelint.domain.values import (
     Tuple,
     Unknown,
     Value,
+    maker_of,
+    same_value,
 )
+from shapelint.events import Call, Item
 from shapelint.interpreter import calls
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.libraries.jaxtransforms import batched, item_of, leading
@@ -92,10 +95,31 @@ def scan(frame: Frame, given: dict[str, Value], node: cst.Call) -> Value:
     xs, carry = given.get("xs", NONE), traced(given.get("init", UNKNOWN))
     value = applied(frame, given.get("f"), (carry, item_of(xs) if xs != NONE else NONE), node)
     items = value.items if isinstance(value, Tuple) and len(value.items) == 2 else (UNKNOWN, UNKNOWN)
+    after = better(carry, items[0])
     length = given.get("length")
     axes = [*leading(xs), Axis(length.dim if isinstance(length, Int) else anonymous(frame.place(node), "steps"))]
-    ys = NONE if items[1] == NONE else batched(items[1], axes[0])
-    return Tuple((better(carry, items[0]), ys))
+    ys = NONE if items[1] == NONE else batched(as_carried(items[1], items[0], after), axes[0])
+    return Tuple((after, ys))
+
+
+def as_carried(y: Value, carry: Value, known: Value) -> Value:
+    """`return h, h`: what a round gives beside what it carries on is that itself, or a part of it."""
+    if isinstance(y, Tuple):
+        return replace(y, items=tuple(as_carried(item, carry, known) for item in y.items))
+    if not isinstance(y, Tensor):
+        return y
+    if isinstance(carry, Tuple) and isinstance(known, Tuple) and len(carry.items) == len(known.items):
+        pairs = zip(carry.items, known.items)
+        return next((after for item, after in pairs if same_value(returned(y), returned(item))), y)
+    return known if same_value(returned(y), returned(carry)) else y
+
+
+def returned(value: Value) -> Value:
+    """What a function gave as an element of a tuple, as it was there."""
+    match maker_of(value):
+        case Item(of=Call(result=Tuple(items=items)), index=index) if index < len(items):
+            return returned(items[index])
+    return value
 
 
 def fori_loop(frame: Frame, given: dict[str, Value], node: cst.Call) -> Value:
