@@ -83,7 +83,5 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
         kind = " a tuple" if isinstance(event.value, Tuple) and event.value.kind == "tuple" else ""
         maker = made_by(event.value)
         clues = (Clue(f"made{shape or ' here'} by `{shortened(maker.site.text)}`", maker.site),) if maker else ()
-        # What the function makes of a wrong argument is a consequence of the argument.
-        cause = maker if maker is not None and event.place == "argument" else event
         message = f"{what}{shape or kind}, declared {event.annotation}: {event.contradiction}"
-        yield Report(cause, message, clues, event.site)
+        yield Report(event, message, clues, event.site)

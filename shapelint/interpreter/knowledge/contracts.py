@@ -17,6 +17,7 @@ from shapelint.interpreter import subscripts
 from shapelint.interpreter.flow import conditions
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments
+from shapelint.provenance import originate
 
 
 def union(left: Value, right: Value) -> Value:
@@ -87,7 +88,10 @@ def meet_arguments(inner: Frame, function: Function, arguments: Arguments, calle
         if place is not None and name in nodes:
             reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
             declaration = inner.site(param.annotation.annotation)
-            caller.tell(Meeting(value, declaration, "argument", name, caller.site(node), reason, function.name))
+            meeting = Meeting(value, declaration, "argument", name, caller.site(node), reason, function.name)
+            caller.tell(meeting)
+            if reason is not None:  # what comes of it is the same mistake
+                value = originate(value, meeting)
         inner.scope.names[name] = informed(value, declared(inner, hint, inner.key, name))
     inner.bindings = bindings
 
