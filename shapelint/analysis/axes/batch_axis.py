@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, made_by
+from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, made_by, within_call
 from shapelint.analysis.uses import LAST_AXIS_LAYERS, is_same, made, moved, part_of, uses
 from shapelint.domain.dims import ONE, Dim
 from shapelint.domain.values import (
@@ -36,6 +36,7 @@ GRIDS = ("conv", "max_pool", "avg_pool", "adaptive")
 ATTENDED = ("memory", "key", "value")
 MASKS = ("key_padding_mask", "src_key_padding_mask")
 ATTENTION_MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask")
+REPEATS = frozenset({"repeat", "expand", "tile"})
 POOLED = frozenset({"mean", "sum", "max", "amax", "median", "logsumexp"})
 MOST_DEPTH = 24
 
@@ -60,6 +61,7 @@ def is_batch_first(event: Operation) -> bool | None:
 
 def batch_axis(value: Value | None, depth: int = 0) -> int | None:
     """The axis (0 or 1) that holds the samples, where what made the value tells; None where it does not."""
+    value = within_call(value) if value is not None else None
     maker = maker_of(value) if value is not None else None
     if isinstance(value, Tensor) and (loaded := _loaded(value)) is not None:
         return loaded
@@ -84,7 +86,11 @@ def batch_axis(value: Value | None, depth: int = 0) -> int | None:
     if event.name in LAST_AXIS_LAYERS or (event.name == "flatten" and _starts_later(event)):
         return batch_axis(x, depth + 1)
     if event.name == "getitem":
-        return batch_axis(x, depth + 1) if _is_sliced(event.arguments.get("index")) else None
+        return 0 if value is not None and is_last_state(value) else _of_indexed(event, depth)
+    if event.name == "unsqueeze":
+        return _beside_new_axis(axes_of(event), batch_axis(x, depth + 1))
+    if event.name in REPEATS and isinstance(x, Tensor) and isinstance(value, Tensor):
+        return batch_axis(x, depth + 1) if x.shape.rank == value.shape.rank is not None else None
     if event.name == "cat":
         return _of_joined(event, depth)
     if event.name == "stack":
@@ -119,9 +125,19 @@ def _starts_later(event: Operation) -> bool:
     return False
 
 
-def _is_sliced(index: Value | None) -> bool:
+def _of_indexed(event: Operation, depth: int) -> int | None:
+    """`x[:, 1:]` and `x[:, -1]` have the samples where x has them."""
+    index = event.arguments.get("index")
     items = index.items if isinstance(index, Tuple) else (index,)
-    return all(isinstance(item, Slice) for item in items)
+    before = batch_axis(event.arguments.get("x"), depth + 1)
+    if before is None or not all(isinstance(item, Slice) for item in items[: before + 1]):
+        return None
+    return before if all(isinstance(item, Slice | Int) for item in items) else None
+
+
+def _beside_new_axis(along: tuple[int, ...] | None, before: int | None) -> int | None:
+    """A new axis stands before the samples, or behind them."""
+    return before + (along[0] <= before) if before is not None and along is not None and along[0] >= 0 else None
 
 
 def _of_joined(event: Operation, depth: int) -> int | None:
@@ -134,12 +150,10 @@ def _of_joined(event: Operation, depth: int) -> int | None:
 
 
 def _of_stacked(event: Operation, depth: int) -> int | None:
-    """A new axis stands before the samples, or behind them."""
-    tensors, along = event.arguments.get("tensors"), axes_of(event) or (0,)
+    tensors = event.arguments.get("tensors")
     items = tensors.items if isinstance(tensors, Tuple) else (tensors.item,) if isinstance(tensors, Many) else ()
     found = {batch_axis(item, depth + 1) for item in items}
-    before = found.pop() if len(found) == 1 else None
-    return before + (along[0] <= before) if before is not None and along[0] >= 0 else None
+    return _beside_new_axis(axes_of(event) or (0,), found.pop() if len(found) == 1 else None)
 
 
 def _of_elements(event: Operation, depth: int) -> int | None:
