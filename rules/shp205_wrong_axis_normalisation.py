@@ -31,7 +31,7 @@ from shapelint.analysis.axes import normalised_axis, sample_axis, unit_length
 from shapelint.analysis.evidence import name_of, shortened
 from shapelint.analysis.index import operations
 from shapelint.domain.values import NONE, Tensor, Value
-from shapelint.events import Event, Operation, Site
+from shapelint.events import Event, Kind, Operation, Site
 from shapelint.fixes.proposals import along
 from shapelint.rule import Clue, Report
 
@@ -65,7 +65,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             fix_is_safe=False,
         )
     for event, loss in sample_axis.picks_of_samples(events):
-        message = f"{event.name} along axis 0 chooses among samples: the classes are axis 1 in `{loss.name}`"
+        text = loss.name if loss.kind is Kind.LOSS else shortened(loss.site.text)
+        message = f"{event.name} along axis 0 chooses among samples: the classes are axis 1 in `{text}`"
         yield Report(event, message, (Clue("the classes are axis 1 here", loss.site),))
     for event, x in sample_axis.classes_last(events):
         message = (

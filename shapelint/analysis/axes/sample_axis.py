@@ -60,8 +60,22 @@ def picks_of_samples(events: Sequence[Event]) -> Iterator[tuple[Operation, Opera
         )
         if loss is None and rank_of(x) == 2 and _is_compared(events, event):
             loss = _normalised_in_rows(x)
+        if loss is None and isinstance(x, Tensor):
+            loss = _labelled_by_sample(events, event, x)
         if loss is not None:
             yield event, loss
+
+
+def _labelled_by_sample(events: Sequence[Event], event: Operation, x: Tensor) -> Operation | None:
+    """What holds the choice against labels that have the axes of x but for axis 1: one for each sample."""
+    output, sizes = made(event), x.shape.sizes
+    if output is None or x.shape.rank is None or x.shape.rank < 2 or sizes[0] in {sizes[1], ONE}:
+        return None
+    for use in uses(events, output, 0):
+        others = [v for v in use.event.operands if not is_same(v, use.operand)]
+        if use.event.name in {"eq", "ne"} and any(v.shape.sizes == (sizes[0], *sizes[2:]) for v in others):
+            return use.event
+    return None
 
 
 def _normalised_in_rows(x: Value) -> Operation | None:
