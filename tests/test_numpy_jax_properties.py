@@ -527,6 +527,8 @@ RECIPES: Mapping[str, Callable[[Drawing], Call]] = {
     **dict.fromkeys(["solve", "solve_triangular", "cho_solve"], system),
     **dict.fromkeys(["broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d"], arrays),
     **dict.fromkeys(["searchsorted"], sorted_values),
+    "polyval": lambda d: ((d.array((3,), "float32"), d.array(d.sizes(), "float32")), {}),
+    "polyfit": lambda d: ((np.linspace(0, 1, 7), d.array((7, *d.choice(((), (3,)))), "float32"), d.choice((1, 2))), {}),
     **dict.fromkeys(["multi_dot"], multi_dot),
     **dict.fromkeys(["bincount", "vander"], one_line),
     **dict.fromkeys(["top_k", "sort", "argsort", "partition", "argpartition"], one_array),

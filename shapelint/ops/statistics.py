@@ -10,7 +10,7 @@ from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Shape, Tensor,
 from shapelint.events import Kind
 from shapelint.ops.axes import edited, reduced
 from shapelint.ops.broadcasting import broadcast_all
-from shapelint.ops.dtypes import default_dtype, is_inexact, promote, result_dtype, to_complex
+from shapelint.ops.dtypes import default_dtype, is_inexact, promote, result_dtype, to_complex, unknown_dtype
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
@@ -177,6 +177,21 @@ def found_in(sorted_sequence: Value, x: Value) -> Shape:
     return tensor(x).shape
 
 
+def polyval(p: Value, x: Value) -> Shape:
+    """The shape of the places at which a polynomial with coefficients (k,) is evaluated."""
+    if not isinstance(p, Tuple) and tensor(p).shape.rank != 1:
+        raise Unknowable
+    return tensor(x).shape
+
+
+def polyfit(y: Value, deg: Value, full: Value = FALSE, cov: Value = FALSE) -> Shape:
+    """One coefficient more than the degree, for each column of y."""
+    shape = tensor(y).shape
+    if full != FALSE or cov != FALSE or shape.rank is None or not isinstance(deg, Int):
+        raise Unknowable
+    return Shape((Axis(deg.dim + 1), *shape.head[1:]))
+
+
 def as_asked(bound: Mapping[str, Value], library: str | None) -> str | None:
     """int64, or int32 with `out_int32`."""
     wanted = bound.get("out_int32", NONE)
@@ -227,6 +242,8 @@ OPS: tuple[Op, ...] = (
     _op("trapezoid", trapezoid, f"torch.trapezoid({SAMPLES})", f"torch.trapz({SAMPLES})", dtype=integrated),
     _op("trapezoid", cumulative_trapezoid, f"torch.cumulative_trapezoid({SAMPLES})", dtype=integrated),
     _op("interp", interp, *_both("interp", "x, xp, fp, left, right, period"), dtype=at_least_double),
+    _op("polyval", polyval, "numpy.polyval(p, x)", "jax.numpy.polyval(p, x, *, unroll)", dtype=unknown_dtype),
+    _op("polyfit", polyfit, *_both("polyfit", "x, y, deg, rcond, full, w, cov"), dtype=unknown_dtype),
     _op("gradient", gradient, "torch.gradient(input, *, spacing, dim, edge_order)", dtype="float"),
     _op("combinations", combinations, "torch.combinations(input, r, with_replacement)"),
     _op("cartesian_prod", cartesian_product, "torch.cartesian_prod(*tensors)", dtype="promote"),

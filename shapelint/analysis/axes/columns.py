@@ -19,10 +19,11 @@ from shapelint.analysis.evidence import (
     within_call,
 )
 from shapelint.analysis.index import events_of, once_per_file, operations
+from shapelint.analysis.uses import part_of
 from shapelint.domain.dims import ONE, Dim, Origin
 from shapelint.domain.record import record
 from shapelint.domain.shapes import line_up, never_equal
-from shapelint.domain.values import UNKNOWN, Axis, Float, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value
+from shapelint.domain.values import UNKNOWN, Axis, Float, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value, maker_of
 from shapelint.events import Carried, Event, Grown, Kind, Operation
 from shapelint.ops.indexing import indexed
 from shapelint.ops.op import ShapeError, Unknowable
@@ -233,10 +234,17 @@ def is_meant(event: Operation, table: Table) -> bool:
         return False  # x @ w.reshape(-1, 1) is a column of its own
     if maker.site.text in event.site.text:
         return True
+    if any(is_gradient(v) for v in elementwise_sources(table.column)):
+        return False  # of what a network makes of the column: the axis is the network's
     before = maker.arguments.get("x", table.column)
     return any(identity(v) == identity(before) for v in elementwise_sources(table.vector)) or (
         is_grid(before) and is_grid(table.vector)
     )
+
+
+def is_gradient(value: Value) -> bool:
+    part = part_of(maker_of(value))
+    return part is not None and isinstance(part[0], Operation) and part[0].name == "grad"
 
 
 def is_channel(maker: Operation, table: Table) -> bool:
