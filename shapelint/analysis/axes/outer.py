@@ -22,7 +22,8 @@ STEPS = frozenset({"pow", "square", "abs", "neg", "mul", "div"})
 OF_VECTORS = OF_TWO | {"norm"}
 LOSSES = frozenset({"mse_loss", "l1_loss"})  # with reduction="none": of each pair of features
 SQUARES = OF_VECTORS | {"pow", "square", "mul", "mse_loss"}
-FIRST = LOSSES | {"sub"}
+COMPARISONS = frozenset({"eq", "ne"})  # counted over the last axis: how many letters of two codes differ
+FIRST = LOSSES | COMPARISONS | {"sub"}
 MOST_STEPS = 8
 
 
@@ -270,11 +271,14 @@ def _is_outer(base: Operation, axis: int, names: Set[str]) -> bool:
     if base.name not in {"mul", *FIRST, *OF_TWO} or len(pair) != 2 or base.in_place:
         return False
     is_square = not SQUARES.isdisjoint(names)
-    if not is_square and names.isdisjoint({"abs", "l1_loss"}):
+    if not is_square and names.isdisjoint({"abs", "l1_loss"}) and base.name not in COMPARISONS:
         return False
     stretched = outer(*pair)
     if base.name == "mul" and not _is_last(axis, pair):
         return False
+    ranks = [value.shape.rank for value in pair]
+    if axis >= 0 and None not in ranks:
+        axis -= max(filter(None, ranks))
     keeps = stretched.keeps(axis) if stretched is not None else False
     if keeps is None:  # x.unsqueeze(1) - y.unsqueeze(0): of numbers, or of vectors?
         return not OF_VECTORS.isdisjoint(names) or (is_square and not all(map(_looks_flat, pair)))

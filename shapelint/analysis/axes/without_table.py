@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shapelint.analysis.axes.outer import Chain, insertion
+from shapelint.analysis.axes.outer import COMPARISONS, Chain, insertion
 from shapelint.analysis.evidence import name_of, shortened
 from shapelint.analysis.uses import made, uses
 from shapelint.domain.dims import ONE, as_dim
@@ -44,6 +44,8 @@ def remedy(chain: Chain, x: str, y: str) -> str:
         return "normalise both and take their matrix product: no table"
     if chain.base.name == "mul":
         return "a matrix product or einsum gives the same without the table"
+    if chain.base.name in COMPARISONS:
+        return "of codes of 0 and 1 a matrix product counts the same without the table"
     if chain.library == "jax":
         return "|x|^2 + |y|^2 - 2 x @ y.T gives the squares without the table"
     call = "scipy.spatial.distance.cdist" if chain.library == "numpy" else "torch.cdist"
