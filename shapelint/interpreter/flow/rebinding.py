@@ -84,9 +84,10 @@ def is_update(value: cst.BaseExpression, name: str) -> bool:
 def updated(frame: Frame, owner: Class, instance: Instance, store: Store, name: str, before: Tensor) -> Value:
     """An array that takes up what is added to it has the shape it began with, if the line can give that.
 
-    One number is where sums begin, of whatever shape.
+    One number is where sums begin, of whatever shape, and one row where sums of rows do.
     """
-    if all(axis.size == ONE for axis in before.shape.head):
+    sizes = before.shape.sizes
+    if ONE in sizes[:-1] or {*sizes} <= {ONE}:
         return UNKNOWN
     entered = instance.attributes[name]
     instance.attributes[name] = before
