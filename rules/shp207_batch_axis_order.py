@@ -48,6 +48,7 @@ from shapelint.analysis.axes.batch_axis import (
     is_turned,
     leading_sample_axis,
     picks_last,
+    read_as_built,
     read_otherwise,
     states,
 )
@@ -77,7 +78,7 @@ def on_call(events: Sequence[Event], event: Operation, first: bool, x: Value) ->
     name = name_of(event, x, "the input")
     fix = () if first else built_with(event, "batch_first=True")
     repair = partial(Report, event, fix=fix, fix_message="Build it with batch_first=True", fix_is_safe=False)
-    if given is not None and given == int(first):
+    if given is not None and given == int(first) and not read_as_built(events, event, first):
         yield repair(f"{built(event, first)}, but {name} has samples along axis {given}; {remedy(first)}")
     elif (why := betrayed(event)) is not None:
         yield repair(f"{built(event, first)}, but {why}; {remedy(first)}")

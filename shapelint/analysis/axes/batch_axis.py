@@ -278,6 +278,13 @@ def read_otherwise(events: Sequence[Event], event: Operation, first: bool) -> Op
     return None
 
 
+def read_as_built(events: Sequence[Event], event: Operation, first: bool) -> bool:
+    """Whether a convolution runs over the axis of its output that the layer takes for the length: it is one."""
+    output = made(event)
+    later = uses(events, output, int(first)) if output is not None else ()
+    return any(use.event.callee.lower().endswith(("pool1d", ".conv1d")) and use.axis in {2, -1} for use in later)
+
+
 def joins_with_features(event: Operation, operand: Value, axis: int) -> bool:
     """`x.flatten(1)`, `x.reshape(n, -1)`: axis 1 is joined with the features, for each of axis 0 apart."""
     if event.kind is not Kind.RESHAPE or axis != 1 or not is_same(event.arguments.get("x"), operand):

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shapelint.analysis.axes.batch_axis import is_last_state
 from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, made_by
-from shapelint.analysis.index import once_per_file, places
+from shapelint.analysis.index import events_of, once_per_file, places
 from shapelint.analysis.uses import consumers, is_same, made, uses
 from shapelint.domain.dims import ONE
-from shapelint.domain.values import NONE, Int, Library, Slice, Tensor, Tuple, Value, maker_of
-from shapelint.events import Branch, Call, Event, Input, Kind, Operation, Written
+from shapelint.domain.values import NONE, Instance, Int, Library, Method, Slice, Tensor, Tuple, Value, maker_of
+from shapelint.events import Branch, Call, Event, Input, Kind, Operation, Stored, Written
 from shapelint.provenance import ancestors
 
 MOST_STEPS = 8
@@ -113,11 +113,26 @@ def is_of_parameters(events: Sequence[Event], operand: Tensor) -> bool:
     maker = made_by(operand)
     if maker is None:
         return False
-    roots = [event for event in (maker, *ancestors(maker, MOST_STEPS)) if isinstance(event, Input)]
+    before = (maker, *ancestors(maker, MOST_STEPS))
+    roots = [event for event in before if isinstance(event, Input)]
+    if not roots and any(is_inherited(events, event) for event in before):
+        return True
     first = next((event for event in roots if event.kind == "attribute"), None)
     if first is None or any(event is not first and not is_behind(event, first) for event in roots):
         return False
     return first.annotation.rpartition(".")[2] == "Parameter" or first.name in written_as_data(events)
+
+
+def is_inherited(events: Sequence[Event], event: Event) -> bool:
+    """Whether a method of an attribute is called that an object has from a base class which is not known here.
+
+    No method of the file sets it, as they do with what comes in batches.
+    """
+    match event:
+        case Call(callee=Method(receiver=Method(receiver=Instance() as owner, name=name, function=None))):
+            stored = (e for e in events_of(events, Stored) if e.attribute == name)
+            return name not in owner.attributes and not any(e.owner.cls is owner.cls for e in stored)
+    return False
 
 
 def is_behind(event: Event, first: Input) -> bool:
