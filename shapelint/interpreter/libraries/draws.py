@@ -50,7 +50,13 @@ def one(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def whole(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    return Int(data_dependent(frame.place(node), "random"))
+    """random.randint(2, n), random.randrange(n): no less than the lower bound, which is 0 where there is none.
+
+    A symbol is at least 1, and a draw that starts an index may be 0.
+    """
+    given = arguments.kwargs.get("a", arguments.args[0] if len(arguments.args) > 1 else NONE)
+    lowest = given.dim.value if isinstance(given, Int) and given.dim.value is not None else 0
+    return Int(data_dependent(frame.place(node), "random") + (lowest - 1))
 
 
 def real(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
