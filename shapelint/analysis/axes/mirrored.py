@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shapelint.analysis.evidence import identity, made_by
 from shapelint.domain.values import NONE, Tensor, Value
-from shapelint.events import Event, Kind, Operation
+from shapelint.events import Event, Joined, Kind, Operation
 from shapelint.provenance import ancestors
 
 IDENTITIES = frozenset({"eye", "identity"})
@@ -27,7 +27,7 @@ def is_mirrored(event: Operation) -> bool:
     makers = [made_by(cast_from(operand)) for operand in event.operands]
     if any(isinstance(maker, Operation) and maker.name in IDENTITIES for maker in makers):
         return True
-    if event.kind is Kind.CONTRACTION and (identity(part_of(first)) == identity(part_of(second)) or is_again(event)):
+    if event.kind is Kind.CONTRACTION and (roots(first) & roots(second) or is_again(event)):
         return True
     mapped = [m.operands for m in makers if isinstance(m, Operation) and m.name == "einsum"]
     if any(identity(value) == identity(operand) for given in mapped for value in given for operand in event.operands):
@@ -49,24 +49,24 @@ def cast_from(value: Value) -> Value:
     return value
 
 
-def part_of(value: Value) -> Value:
-    """What a value is cut out of."""
-    for _ in range(MOST_STEPS):
-        match made_by(value):
-            case Operation(name="getitem", arguments={"x": Tensor() as source}):
-                value = source
-            case _:
-                break
-    return value
+def roots(value: Value, depth: int = 0) -> frozenset[object]:
+    """What a value is cut out of, where paths meet each of them; powers of a matrix are cut out of it as well."""
+    match made_by(value):
+        case Operation(name="getitem", arguments={"x": Tensor() as source}) if depth < MOST_STEPS:
+            return roots(source, depth + 1)
+        case Joined(options=options) if depth < MOST_STEPS:
+            return frozenset().union(*(roots(option, depth + 1) for option in options))
+        case Operation(kind=Kind.CONTRACTION, operands=(first, second)) if depth < MOST_STEPS:
+            of_both = roots(first, depth + 1) & roots(second, depth + 1)
+            return of_both or frozenset({identity(value)})
+    return frozenset({identity(value)})
 
 
 def is_again(event: Operation) -> bool:
-    """Whether a matrix is applied to what it made before."""
+    """Whether a matrix, or a power of it, is applied to what it made before."""
     first, second = event.operands
-    maker = made_by(second)
-    return maker is not None and any(
-        identity(value) == identity(first) for earlier in products(maker) for value in earlier.operands
-    )
+    maker, own = made_by(second), roots(first)
+    return maker is not None and any(own & roots(value) for earlier in products(maker) for value in earlier.operands)
 
 
 def products(event: Event) -> Iterator[Operation]:
