@@ -11,6 +11,7 @@ from itertools import product, takewhile
 from shapelint.analysis.axes.alignment import axis_symbol
 from shapelint.analysis.evidence import (
     PLACE_KEEPING,
+    axes_of,
     elementwise_sources,
     feeds,
     identity,
@@ -226,9 +227,9 @@ def is_meant(event: Operation, table: Table) -> bool:
         return False
     if is_channel(maker, table):
         return True
-    if table.maker is Maker.KEEPDIM:  # |x|^2 + |y|^2 - 2 x.y
+    if table.maker is Maker.KEEPDIM:
         return any(
-            isinstance(e := made_by(v), Operation) and e.name == maker.name for v in elementwise_sources(table.vector)
+            isinstance(e := made_by(v), Operation) and are_of_pairs(maker, e) for v in elementwise_sources(table.vector)
         )
     if table.maker not in {Maker.INSERTED, Maker.RESHAPE} or maker.kind is Kind.CONTRACTION:
         return False  # x @ w.reshape(-1, 1) is a column of its own
@@ -239,6 +240,21 @@ def is_meant(event: Operation, table: Table) -> bool:
     before = maker.arguments.get("x", table.column)
     return any(identity(v) == identity(before) for v in elementwise_sources(table.vector)) or (
         is_grid(before) and is_grid(table.vector)
+    )
+
+
+def are_of_pairs(kept: Operation, other: Operation) -> bool:
+    """Whether two reductions are made to meet each other: |x|^2 + |y|^2 - 2 x.y, means of rows and of columns.
+
+    Sums of sums are terms of a loss.
+    """
+    if kept.name != other.name:
+        return False
+    x, y = kept.arguments.get("x", UNKNOWN), other.arguments.get("x", UNKNOWN)
+    if axes_of(kept) != axes_of(other) or identity(x) == identity(y):
+        return True
+    return kept.name not in {"sum", "mean"} or not any(
+        isinstance(e := made_by(v), Operation) and e.name in {"add", "sub"} for v in (x, y)
     )
 
 
