@@ -222,9 +222,9 @@ def constant_slice(index: Slice) -> slice | None:
 
 
 def single(whole: Many | Dict, item: Value, key: object) -> Value:
-    """One of the arrays of a list or dict that entered: it has the axes of another one only by chance."""
+    """One of the arrays of a list or dict that entered, or was made of one: another has its axes by chance only."""
     match item, whole.made_by:
-        case Tensor(shape=Shape((), Run(scope=scope) as run, ()), made_by=None), Input() | None if scope is not None:
+        case Tensor(shape=Shape((), Run(scope=scope) as run, ())), Input() | None if scope is not None:
             return replace(item, shape=Shape((), Run(run.name, (run, key))))
     return item
 
