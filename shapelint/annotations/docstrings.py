@@ -93,6 +93,11 @@ BATCH = re.compile(r"batch\w*|num_\w+|n_\w+")
 TYPES = "optional int float str bool tuple list dict tensor ndarray array callable sequence none bytes default any"
 WORDS = frozenset(TYPES.split())
 ALONE = re.compile(r"[A-Za-z_]\w*|\d+")
+# `BxNx2`, or two axes before a word for arrays: `Bx16 tensor`; there is a letter among them, 3x3 may be anything.
+BARE = re.compile(
+    rf"(?<![\w(\[/.*-])(?=[\dx]*[A-Z])((?:[A-Z]|\d+)(?:x(?:[A-Z]|\d+)){{2,}}|(?:[A-Z]|\d+)x(?:[A-Z]|\d+)(?=\s+{WORD}\b))"
+    r"(?![\w)\]/*-])"
+)
 HAS_BRACKET = re.compile(r"[(\[]")
 HAS_BRACKETS = re.compile(r"[(\[][^()\[\]\n]*,[^()\[\]\n]*[)\]]")
 
@@ -107,6 +112,8 @@ def read(text: str, names: frozenset[str]) -> Documented:
     lines = text.partition(">>>")[0].replace("`", "").replace("$", "").expandtabs().splitlines()
     parameters: dict[str, list[Stated | None]] = {}
     for name, type_, description in entries(lines, names):
+        if "x" in description:
+            description = BARE.sub(r"(\1)", description)
         if HAS_BRACKET.search(type_ + description) is None:
             continue
         parameters.setdefault(name, []).append(of_entry(plain(type_), plain(description)))
