@@ -1,8 +1,9 @@
 """A sequence layer takes samples for time steps, or the other way round.
 
 Reports RNNs, attention and transformers that were built for (length, batch, features), as they are without
-`batch_first=True`, and are given or read as (batch, length, features): `out[:, -1]`, `out.mean(1)`, an input that comes
-from images or from another layer with samples first, masks and initial states of the other layout. And the reverse.
+`batch_first=True`, and are given or read as (batch, length, features): `out[:, -1]`, `out.mean(1)`, an input that is
+declared so, or that comes from images or from another layer with samples first, masks and initial states of the other
+layout. And the reverse.
 
 Why: both orders run. The recurrence or the attention then goes over the samples of the batch, and what is taken for
 the last step of each sample is the last sample.
@@ -52,6 +53,7 @@ from shapelint.analysis.axes.batch_axis import (
     read_otherwise,
     states,
 )
+from shapelint.analysis.axes.declared_order import declared_batch_axis
 from shapelint.analysis.evidence import axes_of, name_of, shortened
 from shapelint.analysis.index import operations
 from shapelint.analysis.uses import consumers
@@ -82,6 +84,8 @@ def on_call(events: Sequence[Event], event: Operation, first: bool, x: Value) ->
         yield repair(f"{built(event, first)}, but {name} has samples along axis {given}; {remedy(first)}")
     elif (why := betrayed(event)) is not None:
         yield repair(f"{built(event, first)}, but {why}; {remedy(first)}")
+    elif isinstance(x, Tensor) and declared_batch_axis(x) == int(first):
+        yield repair(f"{built(event, first)}, but {name} is {x.shape} by its names; {remedy(first)}")
     elif (use := read_otherwise(events, event, first)) is not None:
         turned = given is not None or is_turned(x)
         text = shortened(use.site.text)

@@ -49,6 +49,7 @@ from shapelint.events import (
     Stored,
     Written,
 )
+from shapelint.provenance import ancestors
 
 MOST_BEHIND = 300
 EITHER = frozenset({"builtins.max", "builtins.min"})
@@ -66,10 +67,11 @@ class Kept:
 
 @once_per_file
 def retained(events: Sequence[Event]) -> Iterator[Kept]:
-    """Each place where a graph is kept, once."""
+    """Each place where a graph is kept, once; not where the sum of another one goes on: `means.append(total)`."""
     seen: set[int] = set()
     for kept in _retained(events):
-        if id(kept.event.site.node) not in seen:
+        behind = (kept.event, *ancestors(kept.event)) if seen else (kept.event,)
+        if seen.isdisjoint(id(event.site.node) for event in behind):
             seen.add(id(kept.event.site.node))
             yield kept
 
