@@ -1,9 +1,9 @@
 """Weights that the module does not know of: no optimizer, no .to() and no checkpoint sees them.
 
-Reports layers, modules and Parameters in a plain list, tuple or dict on `self`; a Parameter stored only after an
-operator, `.to()` or `.cuda()` made another tensor of it; layers and Parameters made in `forward`, new at every call;
-a Parameter made of a computed tensor, which cuts off what computed it; random tensors that forward uses like weights,
-and tensors with requires_grad that are no Parameters.
+Reports layers, modules and Parameters in a plain list, tuple or dict on `self`; a Parameter that is registered as a
+buffer, or stored only after an operator, `.to()` or `.cuda()` made another tensor of it; layers and Parameters made in
+`forward`, new at every call; a Parameter made of a computed tensor, which cuts off what computed it; random tensors
+that forward uses like weights, and tensors with requires_grad that are no Parameters.
 
 Why: the model trains and its loss falls, but these weights stay as they were initialised.
 
@@ -31,6 +31,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.gradients.seemingly_trained import bare_leaves, entered_late
 from shapelint.analysis.registration import (
     PLAIN,
+    buffered,
     changed_parameter,
     collected,
     hidden,
@@ -39,7 +40,7 @@ from shapelint.analysis.registration import (
     kept,
     layer_calls,
     learners,
-    made_in_forward,
+    made_anew,
     nested,
     random_weights,
     settled,
@@ -54,6 +55,7 @@ from shapelint.rule import Clue, Report
 IN_PLAIN = (
     "The {} in `{}` are never trained: nn.Module does not look into a plain {}, so parameters() misses them. Use {}"
 )
+BUFFER = "`self.{}` is registered as a buffer: parameters() misses it, so it is never trained. Use register_parameter"
 LEAF = "`self.{}` has requires_grad, but is no Parameter: no optimizer, .to() or state_dict() sees it. Use nn.Parameter"
 ANEW = "{} is made in forward: new random weights at every call, none of them is trained. Make it in __init__"
 DRAWN = "`self.{}` is random and no Parameter: never trained, moved or saved. Use nn.Parameter or register_buffer"
@@ -74,9 +76,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, name, container in entered_late(events):
         yield Report(event, IN_PLAIN.format("layers", f"self.{name}", container, PLAIN[container]))
     yield from (Report(stored, LEAF.format(stored.attribute)) for stored in bare_leaves(events))
-    for place, name in made_in_forward(events):
-        if id(place) not in kept(events):
-            yield Report(place, ANEW.format(f"`{name}`"))
+    yield from (Report(stored, BUFFER.format(stored.attribute)) for stored in buffered(events))
+    yield from (Report(place, ANEW.format(f"`{name}`")) for place, name in made_anew(events))
     for stored, use in random_weights(events):
         yield Report(stored, DRAWN.format(stored.attribute), (Clue("used here", use.site),))
 

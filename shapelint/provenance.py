@@ -12,6 +12,8 @@ from operator import is_
 from shapelint.domain.values import (
     Dict,
     Float,
+    Graph,
+    GraphState,
     Int,
     Layer,
     Many,
@@ -35,6 +37,8 @@ def originate(value: Value, event: Event) -> Value:
             return Unknown(value.dim, value.graph, event, value.dtype)
         case Many(item=Float() as number):  # tolist(): each of the numbers is taken out of the array
             return replace(value, item=replace(number, made_by=Item(event, 0)), made_by=event)
+        case Many(item=Unknown(made_by=None, graph=Graph(state=GraphState.NUMBER)) as number):
+            return replace(value, item=originate(number, Item(event, 0)), made_by=event)
         case Many(item=Many(item=Float() | Many()) as row):
             return replace(value, item=originate(row, event), made_by=event)
         case Int() | Float() | Many() | Dict():
@@ -58,6 +62,10 @@ def meeting(value: Value, options: Sequence[Value], site: Site) -> Value:
         case Many(item=Tensor(made_by=None) as item):
             known = meeting(item, [option.item if type(option) is Many else option for option in options], site)
             return value if known is item else replace(value, item=known)
+        case Many(item=Unknown(made_by=None) as item):
+            found = [option.item for option in options if type(option) is Many]  # those of empty lists are none
+            if found and all(maker_of(each) is not None for each in found):
+                return replace(value, item=originate(item, Joined(tuple(found), site)))
         case Tuple(items=items):
             if all(type(option) is Tuple and len(option.items) == len(items) for option in options):
                 each = zip(*(option.items for option in options if type(option) is Tuple))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
-from shapelint.analysis.index import events_of, once_per_file, places, places_of
+from shapelint.analysis.index import events_of, once_per_file, operations, places, places_of
 from shapelint.domain.values import (
     Class,
     Dict,
@@ -23,7 +23,7 @@ from shapelint.domain.values import (
     Value,
     maker_of,
 )
-from shapelint.events import Call, Entered, Event, Grown, Kind, Left, Operation, Returned, Stored
+from shapelint.events import Call, Entered, Event, Grown, Input, Kind, Left, Operation, Returned, Stored
 from shapelint.provenance import ancestors
 
 # Containers that nn.Module does not look into, and those of torch's that it does.
@@ -157,6 +157,26 @@ def collected(stored: Stored, events: Sequence[Event]) -> Iterator[Value]:
         yield from (found for e in beside if isinstance(e, Grown) and e.name == name for found in learners(e.value))
 
 
+def buffered(events: Sequence[Event]) -> Iterator[Stored]:
+    """Parameters that a module registers as buffers, though nothing writes into them by hand."""
+    for stored in events_of(events, Stored):
+        is_learner = stored.container == "buffer" and is_module(stored.owner) and is_parameter(stored.value)
+        if is_learner and not is_updated(stored, events):
+            yield stored
+
+
+def is_updated(stored: Stored, events: Sequence[Event]) -> bool:
+    """Whether anything writes into an attribute by hand: `self.codes.lerp_(...)`, `self.codes.data[i] = x`."""
+    for event in operations(events, set(Kind)):
+        maker = maker_of(event.values[0]) if event.values and (event.in_place or event.name == "setitem") else None
+        for earlier in (maker, *ancestors(maker, 8)) if maker is not None else ():
+            owner = earlier.source if isinstance(earlier, Input) and earlier.name == stored.attribute else None
+            is_own = isinstance(owner, Instance) and owner.cls is stored.owner.cls
+            if is_own or earlier is maker_of(stored.value):
+                return True
+    return False
+
+
 def nested(value: Value) -> bool:
     """Whether a list holds lists: ModuleList takes none of them."""
     items = value.items if isinstance(value, Tuple) else (value.item,) if isinstance(value, Many) else ()
@@ -243,7 +263,7 @@ def _registering(event: Event) -> Iterator[Value]:
     match event:
         case Stored(container=None) if not any(hidden(event.value)):
             yield event.value
-        case Stored(container=str() as container) if container not in PLAIN:
+        case Stored(container=str() as container) if container not in PLAIN and container != "buffer":
             yield event.value
         case Call(callee=Method(name="add_module" | "register_module" | "register_parameter")):
             yield from event.args
@@ -321,6 +341,11 @@ def drawn_by(maker: Event | None) -> Event | None:
     if isinstance(maker, Operation) and maker.name in {"mul", "div"} and len(maker.operands) == 1:
         maker = maker_of(maker.operands[0])
     return maker if isinstance(maker, Operation) and maker.kind is Kind.RANDOM else None
+
+
+def made_anew(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
+    """What a forward constructs, and no module keeps."""
+    yield from ((made, name) for made, name in made_in_forward(events) if id(made) not in kept(events))
 
 
 def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:

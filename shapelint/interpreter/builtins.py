@@ -200,13 +200,13 @@ def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     from shapelint.interpreter.calls import dispatch
 
     function, *iterables = arguments.args
-    if len(iterables) != 1 or not isinstance(function, Library | Function):
+    if len(iterables) != 1 or not isinstance(function, Library | Function | Class):
         return iterators.made(frame, "builtins.map", arguments.args, UNKNOWN, node)
     if isinstance(iterables[0], Tuple):
         parts = iterables[0].items
         return Tuple(tuple(dispatch(frame, function, Arguments((part,), {}, (None,)), node) for part in parts), "map")
     item = comprehensions.item(frame, iterables[0], node)
-    is_told = item != UNKNOWN or (isinstance(function, Library) and function.name in NUMBERS)
+    is_told = item != UNKNOWN or not isinstance(function, Library) or function.name in NUMBERS
     result = dispatch(frame, function, Arguments((item,), {}, (None,)), node) if is_told else UNKNOWN
     return iterators.made(frame, "builtins.map", arguments.args, result, node)
 

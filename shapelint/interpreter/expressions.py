@@ -31,6 +31,7 @@ from shapelint.events import Branch
 from shapelint.interpreter import attributes, calls, operators, subscripts
 from shapelint.interpreter.flow import comprehensions, conditions, growth, iterators
 from shapelint.interpreter.frame import Frame
+from shapelint.provenance import meeting
 
 Evaluator = Callable[[Frame, Any], Value]
 
@@ -130,7 +131,10 @@ def sequence(frame: Frame, node: cst.Tuple | cst.List) -> Value:
     kind = "tuple" if isinstance(node, cst.Tuple) else "list"
     items, is_complete = elements(frame, node.elements)
     if not is_complete:
-        return iterators.together(frame, items, Many(UNKNOWN, kind=kind), node)
+        parts = [item.item if type(item) is Many else UNKNOWN for item in items]  # [*a, *b]: items of either
+        is_known = all(type(element) is cst.StarredElement for element in node.elements) and UNKNOWN not in parts
+        known = joined(parts, frame.place(node)) if is_known else UNKNOWN
+        return iterators.together(frame, items, Many(known, kind=kind), node)
     return Tuple(items, kind)
 
 
@@ -194,7 +198,7 @@ def conditional(frame: Frame, node: cst.IfExp) -> Value:
     frame.branch_depth -= 1
     part(frame, node.test, start, middle)
     if first_alive and second_alive:
-        return join(first, second, frame.place(node))
+        return meeting(join(first, second, frame.place(node)), (first, second), frame.site(node))
     return first if first_alive else second
 
 

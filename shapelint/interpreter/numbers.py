@@ -25,10 +25,11 @@ from shapelint.domain.values import (
     Unknown,
     Value,
     graph_of,
+    maker_of,
     options,
 )
 from shapelint.domain.values import number as number_of
-from shapelint.events import Kind, Operation
+from shapelint.events import Item, Kind, Operation
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import Arguments, severed
 from shapelint.provenance import originate
@@ -131,7 +132,7 @@ def absolute(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 def told(frame: Frame, name: str, values: tuple[Value, ...], node: cst.Call) -> Value:
     """What is computed from what may be a number that was taken from a tensor is part of the data flow."""
     if not any(
-        isinstance(value, Unknown | Float | Tensor) and isinstance(value.made_by, Operation) for value in values
+        isinstance(value, Unknown | Float | Tensor) and isinstance(value.made_by, Operation | Item) for value in values
     ):
         return UNKNOWN
     given = dict(zip(("x", "y"), values))
@@ -157,8 +158,11 @@ def computed(function: Callable[..., float]) -> Builtin:
 
 def derived(values: Iterable[Value]) -> Float:
     """A number that is computed from others: what was cut off to get the first of them is cut off from it as well."""
-    source = next((value for value in values if isinstance(value, Float) and value.made_by is not None), None)
-    return Float() if source is None else Float(None, source.graph, source.made_by)
+    for value in values:
+        is_computed = isinstance(value, Unknown) and isinstance(value.made_by, Operation | Item)
+        if is_computed or (isinstance(value, Float) and value.made_by is not None):
+            return Float(None, graph_of(value), maker_of(value))
+    return Float()
 
 
 def rounded(function: Callable[[float], int]) -> Builtin:

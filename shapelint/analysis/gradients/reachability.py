@@ -37,6 +37,7 @@ class Reached:
     events: frozenset[int]
     pooled: frozenset[int]
     within: frozenset[int]  # the places of the events, but for the losses themselves
+    parts: tuple[Input, ...]  # items of what calls give
     items: frozenset[tuple[int, str]]  # parts of what calls give, by place and name: they come again in each round
     attributes: frozenset[str]  # of objects
 
@@ -73,10 +74,10 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
     seen = {id(event) for event in queue}
     pooled: set[int] = set()
     attributes: set[str] = set()
-    items: set[tuple[int, str]] = set()
+    items: list[Input] = []
     for event in queue:
         if isinstance(event, Input) and event.kind == "item":
-            items.add((id(event.site.node), event.name))
+            items.append(event)
         if isinstance(event, Input) and event.kind == "attribute":
             attributes.add(event.name)
         result = (event.result,) if isinstance(event, Call) and isinstance(event.callee, Function) else ()
@@ -92,7 +93,8 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
                 queue.append(maker)
     ends = {id(maker.site.node) for value, _, is_certain in losses(events) if is_certain for maker in makers(value)}
     within = frozenset(id(event.site.node) for event in queue) - ends
-    yield Reached(frozenset(seen), frozenset(pooled), within, frozenset(items), frozenset(attributes))
+    places = frozenset((id(event.site.node), event.name) for event in items)
+    yield Reached(frozenset(seen), frozenset(pooled), within, tuple(items), places, frozenset(attributes))
 
 
 def holders(value: Value | None) -> Iterator[Event]:
@@ -115,7 +117,7 @@ def used_as_modules(events: Sequence[Event]) -> frozenset[object]:
 def trusting(events: Sequence[Event], reached: Reached) -> Flow:
     """The data flow in which an unknown callee is attached only if it is a module, or a loss hangs on what it gave."""
     modules = used_as_modules(events)
-    frozen = handled(events)
+    frozen, taken = handled(events), taken_for_losses(events)[0]
 
     direct = {id(maker) for value, _, is_certain in losses(events) if is_certain for maker in holders(value)}
 
@@ -126,7 +128,8 @@ def trusting(events: Sequence[Event], reached: Reached) -> Flow:
         if isinstance(call, Input):
             made = maker_of(call.source) if call.source is not None else None
             is_given = isinstance(made, Call) and isinstance(maker_of(made.callee), Input)
-            is_part = is_given and (id(call.site.node), call.name) in reached.items
+            is_taken = not taken.isdisjoint({(id(made), call.name), (id(made), "")})
+            is_part = is_given and (is_taken or (id(call.site.node), call.name) in reached.items)
             return (
                 isinstance(made, Call)
                 and id(call) not in direct
@@ -144,9 +147,38 @@ def trusting(events: Sequence[Event], reached: Reached) -> Flow:
 def attached_part(flow: Flow, value: Value) -> Event | None:
     """What made the attached tensor that a value is or holds."""
     for maker in makers(value):
-        if isinstance(maker, Operation | Call | Joined | Item) and flow.of(maker).live:
+        is_tensor = is_part_of_loss(flow.events, maker) if type(maker) is Input else True
+        if is_tensor and flow.of(maker).live:
             return maker
     return None
+
+
+def is_part_of_loss(events: Sequence[Event], part: Input) -> bool:
+    """Whether what is taken from an unknown dict is what a loss is computed from: by this name, or by adding up all."""
+    source = part.source
+    maker = maker_of(source) if source is not None else None
+    if part.kind == "item" and isinstance(maker, Call):
+        known = taken_for_losses(events)[0]
+        return (id(maker), part.name) in known or (id(maker), "") in known
+    if part.kind in {"item", "iteration"} and isinstance(maker, Input):
+        return part.name != "0" and is_part_of_loss(events, maker)  # the first of a pair is the name
+    if part.kind == "iteration" and isinstance(maker, Call) and isinstance(maker.callee, Method):
+        whole = maker_of(maker.callee.receiver) if maker.callee.name in {"items", "values"} else None
+        return whole is not None and (id(whole), "") in taken_for_losses(events)[0]
+    return False
+
+
+@once_per_file
+def taken_for_losses(events: Sequence[Event]) -> Iterator[frozenset[tuple[int, str]]]:
+    """What calls gave, and the name of the part of it that a loss is computed from; no name where all are."""
+    reached = reached_by_losses(events)[0]
+    yield frozenset(
+        (id(maker_of(event.source)), event.name) for event in reached.parts if event.source is not None
+    ) | frozenset(
+        (id(maker_of(call.callee.receiver)), "")
+        for call in events_of(events, Call)
+        if isinstance(call.callee, Method) and call.callee.name == "values" and id(call) in reached.events
+    )
 
 
 def hangs_on(flow: Flow, event: Event, before: set[int]) -> bool:

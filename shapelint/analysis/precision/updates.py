@@ -153,8 +153,8 @@ def outlives(events: Sequence[Event], event: Operation, value: Value) -> bool:
 
 def is_held(events: Sequence[Event], maker: Operation | Call) -> bool:
     """Whether a list or dict that an object keeps holds what an event made: `self.shadow = {n: p.half() ...}`."""
-    held = (stored.value for stored in events_of(events, Stored) if isinstance(stored.value, Many | Tuple | Dict))
-    return any(maker_of(part) is maker for part in parts(held))
+    entering = [s for s in events_of(events, Stored) if s.container or isinstance(s.value, Many | Tuple | Dict)]
+    return any(maker_of(part) is maker for part in parts(stored.value for stored in entering))
 
 
 def is_written_back(events: Sequence[Event], event: Operation) -> bool:
@@ -168,7 +168,7 @@ def is_written_back(events: Sequence[Event], event: Operation) -> bool:
 def keeps_dtype(events: Sequence[Event], owner: Instance, attribute: str, dtype: str | None) -> bool:
     """Whether every value that the methods of a class give to an attribute is of this dtype, as far as is known."""
     for stored in events_of(events, Stored):
-        is_same = stored.owner.cls is owner.cls and stored.attribute == attribute and stored.container is None
+        is_same = stored.owner.cls is owner.cls and stored.attribute == attribute
         is_array = isinstance(stored.value, Tensor | Unknown)
         if is_same and is_array and dtype_of(stored.value) not in {dtype, None}:
             return False

@@ -25,12 +25,15 @@ def never_zeroed(events: Sequence[Event]) -> Iterator[Act]:
         return
     places = {id(value): owned for owned, value in held.items()}
     zeroed: set[Owned] = set()
-    for act in filter(None, (act_of(event, roles) for event in events)):
-        owned = owner_of(act.subject, places)
-        if act.kind in {"cleared", "managed"} or (act.kind == "zero" and owned is None):
+    clean: set[int] = set()
+    for acts in bodies(events, roles):
+        each = [(act, owner_of(act.subject, places)) for act in acts]
+        if any(act.kind in {"cleared", "managed"} or (act.kind == "zero" and owned is None) for act, owned in each):
             return
-        if act.kind in {"zero", "unclear"} and owned is not None:
-            zeroed.add(owned)
+        own = {owned for act, owned in each if act.kind == "zero"} if is_backward(acts) else set()
+        own &= {owned for act, owned in each if act.kind == "step"}  # what is zeroed for a step here is for this alone
+        clean.update(id(act.event) for act, owned in each if owned in own)
+        zeroed.update(owned for act, owned in each if act.kind in {"zero", "unclear"} and owned and owned not in own)
     for call in events_of(events, Call):
         is_step = isinstance(call.callee, Method) and call.callee.name in GIVEN
         for value in () if is_step else parts((*call.args, *(value for _, value in call.kwargs))):
@@ -39,8 +42,27 @@ def never_zeroed(events: Sequence[Event]) -> Iterator[Act]:
                 zeroed.add(owned)  # who is given it may do anything with it
     for act in single_steps(events, roles):
         owned = owner_of(act.subject, places)
-        if owned in held and owned not in zeroed:
+        if owned in held and owned not in zeroed and id(act.event) not in clean:
             yield act
+
+
+def is_backward(acts: Sequence[Act]) -> bool:
+    return any(act.kind in {"backward", "maybe scaled"} for act in acts)
+
+
+def bodies(events: Sequence[Event], roles: Roles) -> Iterator[list[Act]]:
+    """What is done with gradients in the body of each function, and on the top level."""
+    stack: list[list[Act]] = [[]]
+    for event in events:
+        if type(event) is Entered:
+            stack.append([])
+        elif type(event) is Left and len(stack) > 1:
+            yield stack.pop()
+        else:
+            act = act_of(event, roles)
+            if act is not None:
+                stack[-1].append(act)
+    yield from stack
 
 
 def optimizers(events: Sequence[Event]) -> Mapping[Owned, Value]:
@@ -80,7 +102,7 @@ def single_steps(events: Sequence[Event], roles: Roles) -> Iterator[Act]:
             loops = max(loops - 1, 0) if round_ is None else loops + (round_ == 0)
         elif len(stack) == 1 and not loops and stack[0][0].owner is not None:
             act = act_of(event, roles)
-            if act is not None and act.kind in {"backward", "maybe scaled"}:
+            if act is not None and is_backward([act]):
                 stack[0][1][0] = True
             elif act is not None and act.kind == "step" and stack[0][1][0]:
                 yield act

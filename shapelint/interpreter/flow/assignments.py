@@ -148,6 +148,8 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
     index = subscripts.index_value(frame, target)
     if isinstance(container, Unknown) and container.dtype is not None:
         container = attributes.as_tensor(frame, container, target.value)
+    if isinstance(container, Dict | Unknown) and frame.loops:
+        growth.summed(frame, target, value, node)
     match container:
         case Tensor() | Union() if all(isinstance(option, Tensor) for option in options(container)):
             set_elements(frame, target, container, index, value, node)

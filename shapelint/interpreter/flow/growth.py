@@ -24,7 +24,7 @@ from shapelint.domain.values import (
     Value,
     maker_of,
 )
-from shapelint.events import Call, Carried, Grown, Written
+from shapelint.events import Call, Carried, Grown, Operation, Written
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.functions.stores import statements
 from shapelint.interpreter.scopes import Path
@@ -67,6 +67,22 @@ def grown(frame: Frame, target: cst.CSTNode, value: Value, node: cst.CSTNode) ->
     if name and (frame.loops or owner is not None or outer):
         outlived = tuple(frame.site(loop) for loop in surviving(frame, name))
         frame.tell(Grown(name, value, frame.site(node), outlived, owner, frame.regions, outer))
+
+
+def summed(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:
+    """`totals[k] = totals.get(k, 0.0) + x` is `totals[k] += x`."""
+    maker = maker_of(value)
+    if not isinstance(maker, Operation) or maker.name != "add" or type(maker.site.node) is not cst.BinaryOperation:
+        return
+    match maker.site.node.left:
+        case cst.Call(func=cst.Attribute(value=table, attr=cst.Name(value="get" | "pop" | "setdefault"))):
+            is_same = True
+        case cst.Subscript(value=table) as item:
+            is_same = item.deep_equals(target)
+        case _:
+            return
+    if is_same and table.deep_equals(target.value):
+        grown(frame, target, maker.values[-1], node)
 
 
 def is_outer(frame: Frame, name: str) -> bool:

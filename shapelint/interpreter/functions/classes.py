@@ -12,15 +12,19 @@ from shapelint.domain.values import (
     NONE,
     Class,
     Const,
+    Dict,
     Function,
+    GraphState,
     Instance,
     Library,
+    Many,
     Method,
     Tensor,
     Tuple,
     Value,
+    graph_of,
 )
-from shapelint.events import Call, Stored
+from shapelint.events import Call, Event, Stored
 from shapelint.interpreter import expressions
 from shapelint.interpreter.attributes import keep
 from shapelint.interpreter.flow import rebinding
@@ -110,13 +114,25 @@ def typical_instance(frame: Frame, cls: Class) -> Instance:
                 instance.attributes[name] = Tensor(
                     before.shape, before.dtype, before.library, before.graph, unknown.made_by
                 )
-            elif isinstance(before, Tensor) and before.dtype in NARROW:  # chosen on purpose, so it is kept
-                instance.attributes[name] = Tensor(
-                    unknown_shape(), before.dtype, before.library, before.graph, unknown.made_by
-                )
+            else:
+                instance.attributes[name] = narrow(before, unknown.made_by) or instance.attributes[name]
     instance.attributes |= dict(rebinding.alike(frame, instance, kept))
     empty_filled(instance, frame.module)
     return instance
+
+
+def narrow(value: Value, maker: Event | None) -> Value | None:
+    """An array of few bits that methods change, or a dict or list of such: the dtype was chosen and stays."""
+    match value:
+        case Tensor(dtype=dtype) if dtype in NARROW:
+            return Tensor(unknown_shape(), dtype, value.library, value.graph, maker)
+        case Dict(items=(), other=Tensor() as item):
+            kept = narrow(item, maker)
+            return None if kept is None else Dict((), kept)
+        case Many(item=Tensor() as item) | Tuple(items=(Tensor() as item,), kind="list"):
+            kept = narrow(item, maker)
+            return None if kept is None else Many(kept, None, "list")
+    return None
 
 
 def copied(instance: Instance) -> Instance:
@@ -148,10 +164,12 @@ def library_method(frame: Frame, method: Method, arguments: Arguments, node: cst
             ),
         ):
             keep(frame, receiver, name, value, node)
+            inside = frame.function.name if frame.function is not None else ""
             if method.name == "register_buffer":
                 receiver.buffers.add(name)
+                if graph_of(value).state is GraphState.LEAF:
+                    frame.tell(Stored(receiver, name, value, frame.site(node), "buffer", inside))
             else:
-                inside = frame.function.name if frame.function is not None else ""
                 frame.tell(Stored(receiver, name, value, frame.site(node), None, inside))
             return NONE
         case (("parameters" | "named_parameters" | "state_dict"), _):
