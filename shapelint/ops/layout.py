@@ -38,9 +38,9 @@ def _squeeze_all(shape: Shape) -> Shape:
 
 
 def _may_be_one(size: Dim) -> bool:
-    """Nothing tells that this size is a generic one."""
+    """Nothing tells that this size is a generic one. One more than an unknown number is 1 where that is 0."""
     unknown = any(s.origin in {Origin.ANONYMOUS, Origin.DATA} and s.name != ROUNDS for s in size.symbols())
-    return unknown and compare(size, ONE) is not Truth.DIFFERENT
+    return unknown and (compare(size, ONE) is not Truth.DIFFERENT or ((), 1) in size.terms)
 
 
 def _squeeze_some(shape: Shape, axes: tuple[int, ...]) -> Shape:
