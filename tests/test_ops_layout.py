@@ -765,6 +765,8 @@ def test_squeeze_of_what_may_be_one() -> None:
     assert call("torch.squeeze", shape_of(N, unknown, 1, M)).tail == shape_of(M).head
     assert call("torch.squeeze", shape_of(N, unknown), 1).rank is None
     assert call("torch.squeeze", shape_of(N, 1, unknown + 1)) == shape_of(N, unknown + 1)
+    assert call("torch.squeeze", shape_of(N, unknown + 1), 1).rank is None, "there may be none of what is unknown"
+    assert call("torch.squeeze", shape_of(N, unknown + 2), 1) == shape_of(N, unknown + 2)
     assert call("torch.squeeze", shape_of(N, unknown + 1)).rank is None, "nobody squeezes for nothing"
     filled = rounds("a list")
     assert call("torch.squeeze", shape_of(filled, M)) == shape_of(filled, M), "but a stack of what was collected"

@@ -37,18 +37,18 @@ def _squeeze_all(shape: Shape) -> Shape:
     return Shape(head, Run("", (shape, "squeeze")), tail)
 
 
-def _may_be_one(size: Dim) -> bool:
-    """Nothing tells that this size is a generic one. One more than an unknown number is 1 where that is 0."""
+def _may_be_one(size: Dim, is_named: bool = False) -> bool:
+    """Nothing tells that this size is a generic one. Where its axis is named, `? + 1` is 1 if there is none of `?`."""
     unknown = any(s.origin in {Origin.ANONYMOUS, Origin.DATA} and s.name != ROUNDS for s in size.symbols())
-    return unknown and (compare(size, ONE) is not Truth.DIFFERENT or ((), 1) in size.terms)
+    return unknown and (compare(size, ONE) is not Truth.DIFFERENT or (is_named and ((), 1) in size.terms))
 
 
 def _squeeze_some(shape: Shape, axes: tuple[int, ...]) -> Shape:
     if shape.run is None:
-        doubtful = sorted({axis_index(i, shape) for i in axes if _may_be_one(shape.head[axis_index(i, shape)].size)})
+        chosen = {axis_index(i, shape) for i in axes}
+        doubtful = sorted(i for i in chosen if _may_be_one(shape.head[i].size, is_named=True))
         if doubtful:
             first, last = doubtful[0], doubtful[-1]
-            chosen = {axis_index(i, shape) for i in axes}
             kept = [(i, a) for i, a in enumerate(shape.head) if not (i in chosen and a.size == ONE)]
             head, tail = (a for i, a in kept if i < first), (a for i, a in kept if i > last)
             return Shape(tuple(head), Run("", (shape, "squeeze", axes)), tuple(tail))
@@ -60,7 +60,7 @@ def _squeeze_some(shape: Shape, axes: tuple[int, ...]) -> Shape:
 def _at(shape: Shape, index: int) -> Axis | None:
     """The axis at `index`; None where it is not known, or not known to be there at all."""
     axis = shape.axis(index)
-    return None if axis is not None and shape.run is not None and _may_be_one(axis.size) else axis
+    return None if axis is not None and shape.run is not None and _may_be_one(axis.size, is_named=True) else axis
 
 
 def squeeze_axis(x: Value, dim: Value = NONE) -> Shape:

@@ -333,9 +333,9 @@ OPS: tuple[Op, ...] = (
         "randint",
         drawn_whole,
         "numpy.random.randint(low: x, high: y, size: shape, dtype)",
-        "numpy.random.random_integers(low: x, high: y, size: shape)",
         dtype="index",
     ),
+    row("randint", drawn, "numpy.random.random_integers(low: x, high: y, size: shape)", dtype="index"),
     row(
         "randint",
         drawn_whole,
