@@ -100,7 +100,21 @@ def drawn(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
 def drawn_whole(x: Value = NONE, y: Value = NONE, shape: Value = NONE, dtype: Value = NONE) -> Result:
     """A Python int where no array was asked for, unless it is to be of a dtype."""
     result = drawn(x, y, shape)
-    return Int(data_dependent(object(), "random")) if result is UNKNOWN and is_none(dtype) else result
+    return whole(0) if result is UNKNOWN and is_none(dtype) else result
+
+
+def drawn_between(x: Value, y: Value = NONE, shape: Value = NONE, dtype: Value = NONE) -> Result:
+    """The same from `x` on, or from 0 on where there is no `y`."""
+    result = drawn(x, y, shape)
+    if result is not UNKNOWN or not is_none(dtype):
+        return result
+    lowest = x.dim.value if isinstance(x, Int) and not is_none(y) else None
+    return whole(lowest or 0)
+
+
+def whole(lowest: int) -> Int:
+    """A whole number of at least `lowest`: a symbol is at least 1."""
+    return Int(data_dependent(object(), "random") + (lowest - 1))
 
 
 def drawn_by_generator(x: Value = NONE, y: Value = NONE, shape: Value = NONE) -> Result:
@@ -152,7 +166,7 @@ def choice(a: Value, shape: Value = NONE) -> Result:
         if tensor(a).shape.rank == 1:
             return sizes(shape, Maker.CREATED)
         raise Unknowable("rows of a table, or elements of a vector")
-    return Int(data_dependent(object(), "random")) if isinstance(a, Int) else UNKNOWN
+    return whole(0) if isinstance(a, Int) else UNKNOWN
 
 
 def jax_choice(a: Value, shape: Value = NONE, dim: Value = NONE) -> Result:
@@ -331,14 +345,14 @@ OPS: tuple[Op, ...] = (
     *(row(n, drawn_whole, *everywhere(n, s), dtype="index") for s, names in WHOLE.items() for n in names),
     row(
         "randint",
-        drawn_whole,
+        drawn_between,
         "numpy.random.randint(low: x, high: y, size: shape, dtype)",
         dtype="index",
     ),
     row("randint", drawn, "numpy.random.random_integers(low: x, high: y, size: shape)", dtype="index"),
     row(
         "randint",
-        drawn_whole,
+        drawn_between,
         "numpy.random.RandomState.randint(low: x, high: y, size: shape, dtype)",
         dtype="index",
     ),

@@ -182,8 +182,8 @@ class Chain:
 
     @property
     def is_last(self) -> bool:
-        """Whether the last axis is reduced, as it is by what works on rows."""
-        return _is_last(self.axis, self.operands)
+        """Whether the last axis is reduced, as it is by what works on rows: the last one that is known or written."""
+        return self.axis in {-1, max(len(value.shape.head) for value in self.operands) - 1}
 
     @property
     def is_weighted(self) -> bool:

@@ -9,7 +9,20 @@ import libcst as cst
 
 from shapelint.domain.joins import any_like, renewed, widened
 from shapelint.domain.tokens import now
-from shapelint.domain.values import Const, Float, Instance, Int, Run, Shape, Tensor, Union, Value, maker_of, options
+from shapelint.domain.values import (
+    Const,
+    Float,
+    Instance,
+    Int,
+    Run,
+    Shape,
+    Tensor,
+    Tuple,
+    Union,
+    Value,
+    maker_of,
+    options,
+)
 from shapelint.events import Loop
 from shapelint.interpreter import statements
 from shapelint.interpreter.expressions import evaluate, truth_of
@@ -22,7 +35,7 @@ from shapelint.provenance import ancestors
 
 MOST_PASSES = 2
 MOST_BEHIND = 100
-HELD = (Tensor, Int, Float, Const)
+HELD = (Tensor, Int, Float, Const, Tuple)  # a list that is known item by item
 
 
 def loops_over(frame: Frame, node: cst.For) -> None:
@@ -159,6 +172,6 @@ def settled(before: Path, after: Path) -> bool:
 
 
 def attributes_held(frame: Frame) -> list[dict[str, Value]]:
-    """The arrays and numbers that are attributes of the objects at hand: calls may change them in a round."""
+    """The arrays, numbers and lists that are attributes of the objects at hand: calls may change them in a round."""
     owners = [value for value in frame.scope.names.values() if isinstance(value, Instance)]
     return [{n: v for n, v in owner.attributes.items() if isinstance(v, HELD)} for owner in owners]
