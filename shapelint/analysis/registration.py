@@ -352,15 +352,18 @@ def made_in_forward(events: Sequence[Event]) -> Iterator[tuple[Event, str]]:
     """Layers with weights, and modules that hold some, that a forward constructs; with what they are called."""
     around = stacks(events)
     for place in places(events, (Call, Kind.LAYER, Kind.ELEMENTWISE)):
-        if any(map(is_wrapped, around[place])):
-            continue  # it may be made once and kept
         match events[place]:
             case Operation(result=Layer(name=name), layer=None) as made if name in WEIGHTED_LAYERS:
-                if Step(made, around[place]).is_in_forward:
+                if is_repeated(Step(made, around[place])):
                     yield made, f"nn.{name.rpartition('.')[2]}"
-            case Call(callee=Class() as cls) as call if Step(call, around[place]).is_in_forward:
+            case Call(callee=Class() as cls) as call if is_repeated(Step(call, around[place])):
                 if has_weights(last_made(events, cls, place), call):
                     yield call, cls.name
+
+
+def is_repeated(step: Step) -> bool:
+    """Whether each forward does it: a helper with a decorator may have made it once and keep it."""
+    return step.is_in_forward and not any(map(is_wrapped, step.stack))
 
 
 def is_wrapped(entered: Entered) -> bool:
