@@ -84,7 +84,10 @@ def without_axis(events: Sequence[Event]) -> Iterator[Report]:
         is_layer = event.layer is not None and event.layer.name.endswith("2d")
         if x is None or is_layer or not event.callee.startswith("torch") or event.arguments.get("dim", NONE) != NONE:
             continue
-        message = f"{event.name} without dim {chosen(x)}: write the axis"
+        if is_method(event) and not (isinstance(x, Tensor) and x.shape.rank is not None):
+            continue  # the method of torch raises without dim: another library's may do without
+        chosen = default_of(x) if event.callee.startswith("torch.nn.") else "raises: it has no default"
+        message = f"{event.name} without dim {chosen}: write the axis"
         # What torch chooses for a table is what is written there; for more axes it is hardly what was meant.
         is_table = isinstance(x, Tensor) and x.shape.rank in {1, 2}
         yield Report(
@@ -98,7 +101,11 @@ def without_axis(events: Sequence[Event]) -> Iterator[Report]:
         )
 
 
-def chosen(x: Value) -> str:
+def is_method(event: Operation) -> bool:
+    return "x" in event.sites and event.site.text.startswith(f"{event.sites['x'].text}.")
+
+
+def default_of(x: Value) -> str:
     """What torch chooses in place of the author."""
     if not isinstance(x, Tensor) or x.shape.rank is None:
         return "works along axis 0 of 1-D and 3-D input, else along axis 1"

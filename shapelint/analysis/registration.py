@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from shapelint.analysis.index import events_of, once_per_file, operations, places, places_of
 from shapelint.domain.values import (
+    NONE,
     Class,
     Dict,
     GraphState,
@@ -208,8 +209,8 @@ def registered(events: Sequence[Event]) -> set[int]:
 def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
     """Identities of the events that store what is known, and of those that store there in other evaluations.
 
-    Also where the attribute becomes a ModuleList in the end. Not those for other classes: a subclass may register what
-    its base leaves in a list.
+    Also where the attribute becomes a ModuleList in the end, or is given up: `del self.layers`. Not those for other
+    classes: a subclass may register what its base leaves in a list.
     """
     places: dict[tuple[int, int], list[Stored]] = {}
     last: dict[tuple[int, str], Stored] = {}
@@ -222,16 +223,16 @@ def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
                 found = re.findall(r"\bself\.(\w+)", event.site.text.partition("=")[2])
                 handed.update((id(event.owner.cls), name) for name in found if name != event.attribute)
     groups = (g for g in places.values() if any(identity(v) in known for event in g for v in learners(event.value)))
-    replaced = (g for g in places.values() if _is_looked_into(last.get((id(g[0].owner.cls), g[0].attribute))))
+    replaced = (g for g in places.values() if _replaces(last.get((id(g[0].owner.cls), g[0].attribute)), g[0]))
     given = (g for g in places.values() if (id(g[0].owner.cls), g[0].attribute) in handed)
     return {id(event) for group in (*groups, *replaced, *given) for event in group}
 
 
-def _is_looked_into(stored: Stored | None) -> bool:
-    """self.layers = nn.ModuleList(self.layers), and not the ModuleList of another branch."""
-    if stored is None or getattr(stored.value, "kind", None) not in LOOKED_INTO:
-        return False
-    return f"self.{stored.attribute}" in stored.site.text.partition("=")[2]
+def _replaces(last: Stored | None, first: Stored) -> bool:
+    """self.layers = nn.ModuleList(self.layers), and not the ModuleList of another branch; or del self.layers."""
+    if last is None or getattr(last.value, "kind", None) not in LOOKED_INTO:
+        return last is not None and last.value == NONE and last.method == first.method
+    return f"self.{last.attribute}" in last.site.text.partition("=")[2]
 
 
 def handed_out(events: Sequence[Event]) -> set[int]:

@@ -188,12 +188,12 @@ def conditional(frame: Frame, node: cst.IfExp) -> Value:
     frame.branch_depth += 1
     conditions.assume(frame, node.test, True)
     first_alive = frame.alive
-    first = evaluate(frame, node.body)
+    first = evaluate(frame, node.body) if first_alive else UNKNOWN
     middle = len(frame.run.events)
     frame.restore(before)
     conditions.assume(frame, node.test, False)
     second_alive = frame.alive
-    second = evaluate(frame, node.orelse)
+    second = evaluate(frame, node.orelse) if second_alive else UNKNOWN
     frame.restore(before)
     frame.branch_depth -= 1
     part(frame, node.test, start, middle)

@@ -230,6 +230,8 @@ def assigns(frame: Frame, node: cst.Assign) -> None:
 def deletes(frame: Frame, node: cst.Del) -> None:
     if isinstance(node.target, cst.Name):
         frame.scope.names.pop(node.target.value, None)
+    elif isinstance(node.target, cst.Attribute):
+        assignments.delete_attribute(frame, node.target, node)
     elif isinstance(node.target, cst.Subscript):
         growth.emptied(frame, node.target.value, node)
         containers.emptied(frame, node.target)

@@ -143,6 +143,15 @@ def set_attribute(frame: Frame, target: cst.Attribute, value: Value, node: cst.C
         frame.run.watch(frame, target, value)
 
 
+def delete_attribute(frame: Frame, target: cst.Attribute, node: cst.CSTNode) -> None:
+    """`del self.layers`: nothing is left of what it was."""
+    owner, name = expressions.evaluate(frame, target.value), target.attr.value
+    if isinstance(owner, Instance):
+        attributes.keep(frame, owner, name, UNKNOWN, target)
+        method = frame.function.name if frame.function is not None else ""
+        frame.tell(Stored(owner, name, NONE, frame.site(node), None, method))
+
+
 def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:
     container = expressions.evaluate(frame, target.value)
     index = subscripts.index_value(frame, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.domain.dims import as_dim
+from shapelint.domain.dims import ONE, Origin, as_dim
 from shapelint.domain.values import (
     NONE,
     Class,
@@ -57,6 +57,10 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
 
 def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.BaseExpression, truth: bool) -> None:
     match operator, right:
+        case _ if type(right) is cst.Integer and (operator, right.value, truth) in AT_MOST_ONE:
+            is_one(frame, left)
+        case ("Is" | "Equal" | "IsNot" | "NotEqual", cst.Name(value="tuple" | "list" | "dict" | "int" | "str")):
+            of_type(frame, left, right, truth is (operator in {"Is", "Equal"}))
         case ("Is" | "Equal", cst.Name(value="None")):
             is_none(frame, left, truth)
         case ("IsNot" | "NotEqual", cst.Name(value="None")):
@@ -71,6 +75,30 @@ def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.B
             x, y = quietly(frame, left), quietly(frame, right)
             if isinstance(x, Int) and isinstance(y, Int):
                 frame.alive = operators.compared(operator, x.dim, y.dim) != Const(not truth)
+
+
+# Tests that come out so where a size is 1: an axis has no fewer elements.
+AT_MOST_ONE = frozenset(
+    {
+        *(("GreaterThan", "1", False), ("GreaterThanEqual", "2", False)),
+        *(("LessThanEqual", "1", True), ("LessThan", "2", True)),
+    }
+)
+
+
+def is_one(frame: Frame, node: cst.BaseExpression) -> None:
+    """`if n > 1: ... else:` where n is the size of an axis."""
+    value = quietly(frame, node)
+    symbol = value.dim.symbol if isinstance(value, Int) else None
+    if symbol is not None and symbol.origin in {Origin.AXIS, Origin.ANONYMOUS}:
+        learn(frame.facts, as_dim(symbol), ONE)
+
+
+def of_type(frame: Frame, node: cst.BaseExpression, kind: cst.BaseExpression, truth: bool) -> None:
+    """`type(x) == tuple`."""
+    match node:
+        case cst.Call(func=cst.Name(value="type"), args=(cst.Arg(value=subject),)):
+            of_class(frame, subject, kind, truth)
 
 
 def equal(frame: Frame, left: cst.BaseExpression, right: cst.BaseExpression) -> None:
