@@ -60,9 +60,8 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     pieces, sizes = list(pieces_of(source)), [size for axis in target.axes if (size := exact(axis.size)) != ONE]
     if len(pieces) > MOST_PIECES or len(sizes) > MOST_PIECES or is_squeeze(pieces, sizes):
         return None
-    before, after = {*_prefixes([piece.size for piece in pieces])}, {*_prefixes(sizes)}
-    if before >= after or before <= after:
-        return None  # axes are merged or split where they are, no more: the frequent case
+    if is_in_order(pieces, sizes):
+        return None
     found = _displaced(pieces, sizes) or _skipped(pieces, sizes) or _tiled(pieces, sizes) or _parted(pieces, sizes)
     if found is None or is_doubtful(found.moved.size, sizes) or is_doubtful(found.before.size, sizes):
         return None
@@ -73,15 +72,39 @@ def scramble(source: Shape, target: Shape) -> Scramble | None:
     numel = exact(product(sizes))
     if may_be_one(found.before.size, sizes) and divide(numel, found.moved.size * found.moved.size) is not None:
         return None  # what is asked for twice may be both of them: the picture is square
-    return None if may_be_same(found, numel) else found
+    return None if may_be_same(found, numel) or fits_otherwise(pieces, sizes) else found
+
+
+def is_in_order(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> bool:
+    """Axes are merged or split where they are, no more: the frequent case."""
+    before, after = {*_prefixes([piece.size for piece in pieces])}, {*_prefixes(sizes)}
+    return before >= after or before <= after
+
+
+def fits_otherwise(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> bool:
+    """Whether all is in order if an axis of which nothing is known has one of the sizes that are asked for.
+
+    `(b, n, ?)` read as `(-1, n)`, where the last axis may be n.
+    """
+    for symbol in {piece.size.symbol for piece in pieces if is_free(piece.size) and piece.size not in sizes}:
+        assert symbol is not None
+        for fact in ({symbol: size} for size in dict.fromkeys(sizes) if symbol not in size.symbols()):
+            parts = [Piece(exact(substitute(piece.size, fact)), piece.place) for piece in pieces]
+            asked = [exact(substitute(size, fact)) for size in sizes]
+            if is_squeeze(parts, asked) or is_in_order(parts, asked):
+                return True
+    return False
+
+
+def is_free(size: Dim) -> bool:
+    """Whether nothing is known of a size: it may be any, and any product."""
+    symbol = size.symbol
+    return symbol is not None and symbol.origin is Origin.ANONYMOUS and symbol.derivation is None
 
 
 def may_be_one(size: Dim, asked: Sequence[Dim]) -> bool:
     """A size of which nothing is known, and which is not asked for: there need not be several elements along it."""
-    symbol = size.symbol
-    if symbol is None or symbol.origin is not Origin.ANONYMOUS or symbol.derivation is not None:
-        return False
-    return not any(symbol in other.symbols() for other in asked)
+    return is_free(size) and not any(size.symbol in other.symbols() for other in asked)
 
 
 def is_rest(size: Dim, asked: Sequence[Dim]) -> bool:
@@ -165,6 +188,8 @@ def _displaced(pieces: Sequence[Piece], sizes: Sequence[Dim]) -> Scramble | None
             continue
         if size.value is not None and reached[index] in outer and reached[index + 1] in outer:
             continue  # several parts in order make it up
+        if size.value is not None and any(map(is_free, {*whole} ^ {*sizes})):
+            continue  # it may be a part of that one
         at = whole.index(size)
         outside = _weighed(pieces[:at], sizes[:index])
         inside = _weighed(pieces[at + 1 :], sizes[index + 1 :])

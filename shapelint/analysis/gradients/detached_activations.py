@@ -12,7 +12,19 @@ from shapelint.analysis.gradients.reachability import makers, reached_by_losses
 from shapelint.analysis.index import events_of, once_per_file, operations
 from shapelint.analysis.registration import WEIGHTED_LAYERS, Step, is_module, is_parameter, steps_of
 from shapelint.domain.regions import SWITCHES, is_without_gradients
-from shapelint.domain.values import FALSE, Function, Instance, Layer, Library, Method, Tuple, Unknown, Value, maker_of
+from shapelint.domain.values import (
+    FALSE,
+    Dict,
+    Function,
+    Instance,
+    Layer,
+    Library,
+    Method,
+    Tuple,
+    Unknown,
+    Value,
+    maker_of,
+)
 from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned, Stored
 from shapelint.provenance import ancestors, sources
 
@@ -191,10 +203,23 @@ def any_layer(origins: frozenset[object]) -> bool:
 
 
 def takes_on(flow: Flow, event: Operation | Call) -> bool:
-    """A layer with weights, or an unknown callee that is given nothing attached: it goes on with what it gets."""
+    """A layer with weights, or an unknown callee that is given nothing attached: it goes on with what it gets.
+
+    Not one that is given numbers or an array of NumPy, or whose result nobody takes: it prints, draws or logs.
+    """
     if isinstance(event, Operation):
         return event.layer is not None and event.layer.name in WEIGHTED_LAYERS
-    return isinstance(event.callee, Unknown) and len(event.args) == 1 and not flow.any_of(event.args).live
+    if not isinstance(event.callee, Unknown) or len(event.args) != 1 or flow.any_of(event.args).live:
+        return False
+    (given,) = event.args
+    is_network_input = not isinstance(given, Dict) and getattr(given, "library", None) != "numpy"
+    return is_network_input and id(event) in taken(flow.events)[0]
+
+
+@once_per_file
+def taken(events: Sequence[Event]) -> Iterator[frozenset[int]]:
+    """The calls whose results become operands, are kept or are returned."""
+    yield frozenset(id(source) for event in events for source in sources(event) if source is not event)
 
 
 def ends_before(flow: Flow, place: Operation | Call, off: Mapping[int, Region]) -> Iterator[Cut]:

@@ -57,14 +57,14 @@ def beside_frozen(events: Sequence[Event]) -> Iterator[Cut]:
     if not any(region.entered for region in events_of(events, Region)):
         return
     idle, off = handled(events), switched_off(events)
-    for step in steps_of(events, *LAYERS) if idle else ():
+    inside = {id(step.event) for step in steps_of(events, Region) if step.is_in_forward}
+    for step in steps_of(events, *LAYERS) if idle and inside else ():
         event = step.event
         if not (isinstance(event, Operation) and id(event) in off and is_layer(event) and step.is_in_forward):
             continue
-        layer = event.layer
-        if layer in idle or layer in trained(events):
+        layer, region = event.layer, off[id(event)]
+        if id(region) not in inside or layer in idle or layer in trained(events):
             continue
-        region = off[id(event)]
         behind = (e for e in ancestors(event, MOST_BEHIND) if off.get(id(e)) is region and isinstance(e, Operation))
         if any(isinstance(earlier.layer, Layer) and earlier.layer in idle for earlier in behind):
             yield Cut(region, frozenset({layer}), event, frozenset({layer}))
