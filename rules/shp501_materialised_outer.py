@@ -78,13 +78,13 @@ def message(chain: Chain) -> str:
     built, result, dtype = chain.shape, chain.reduction.result, dtype_of(chain.operands[0])
     pairs = f"{x} and {y} broadcast" if x != y else f"every row of {x} meets every other"
     if not isinstance(result, Tensor) or built.rank is None or is_vague(built):
-        return f"{pairs}: each pair takes a row of memory, only to be reduced to one number; {remedy(chain, x, y)}"
+        return f"{pairs}: each pair takes a row of memory, only to be reduced to one number; {remedy(chain)}"
     built_size, result_size = (
         f" ({dtype}, {spelled(count)})" if (count := memory(shape, dtype)) is not None else ""
         for shape in (built, result.shape)
     )
     table = f"{pairs} to {built}{built_size}, only to be reduced to {result}{result_size}"
-    return f"{table}; {remedy(chain, x, y)}"
+    return f"{table}; {remedy(chain)}"
 
 
 def is_vague(shape: Shape) -> bool:

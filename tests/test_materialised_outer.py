@@ -29,7 +29,12 @@ def message(expression: str) -> str:
         "(x[:, None, :] - y[None, :, :]).abs().sum(dim=2)",
         "((x.unsqueeze(-2) - y.unsqueeze(-3)) ** 2).mean(-1)",
         "torch.square(x[:, None] - y[None]).sum(dim=-1)",
+        "(y.unsqueeze(0) - x.unsqueeze(1)).pow(2).sum(2)",
+        "(x.unsqueeze(0) - y.unsqueeze(1)).pow(2).sum(2)",
+        "torch.sum((y[None].unsqueeze(1) - x[None].unsqueeze(2)) ** 2, dim=-1)",
+        "torch.sum((y[..., None, :] - y[..., None, :, :]) ** 2, dim=-1)",
         "np.linalg.norm(x[:, None, :] - y[None, :, :], axis=-1)",
+        "np.linalg.norm(x[None, :, :] - y[:, None, :], axis=-1)",
         "np.abs(x[:, None, :] - y[None, :, :]).sum(axis=-1)",
         "np.sum(np.square(np.expand_dims(x, 1) - np.expand_dims(y, 0)), axis=-1)",
     ],
@@ -43,6 +48,20 @@ def test_the_proposal_computes_the_same(expression: str) -> None:
     if "np." not in expression:
         scope |= {"x": torch.from_numpy(x), "y": torch.from_numpy(y)}
     np.testing.assert_allclose(eval(found[1], scope), eval(expression, scope))
+
+
+@pytest.mark.parametrize(
+    ("expression", "proposal"),
+    [
+        ("(x[:, :, None, :, None, :] - x[:, None, :, :, None, :]).pow(2).sum(-1)", "once the two axes that meet"),
+        ("(x[..., None, :, :] - x[..., None, :, :, :]).pow(2).sum(-1)", "once the two axes that meet"),
+        ("((x[:, None, :] - y[None, :, :]) ** 2 / 3.0).sum(-1)", "`torch.cdist(x, y) ** 2` gives the same"),
+        ("((x[:, None, :] - y[None, :, :]) ** 2 / 3.0).sum(-1)", "but for the factor"),
+        ("np.linalg.norm(x[:, :, None, :] - y[:, None, :, :], axis=-1)", "|x|^2 + |y|^2 - 2 x @ y.T"),
+    ],
+)
+def test_what_is_proposed_where_no_call_gives_the_same(expression: str, proposal: str) -> None:
+    assert proposal in message(expression)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])

@@ -104,7 +104,7 @@ def is_free(size: Dim) -> bool:
 
 def may_be_one(size: Dim, asked: Sequence[Dim]) -> bool:
     """A size of which nothing is known, and which is not asked for: there need not be several elements along it."""
-    return is_free(size) and not any(size.symbol in other.symbols() for other in asked)
+    return is_free(size) and not any(symbol in other.symbols() for other in asked for symbol in size.symbols())
 
 
 def is_rest(size: Dim, asked: Sequence[Dim]) -> bool:

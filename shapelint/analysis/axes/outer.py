@@ -186,14 +186,51 @@ class Chain:
         return self.axis in {-1, max(len(value.shape.head) for value in self.operands) - 1}
 
     @property
-    def is_weighted(self) -> bool:
-        """Whether each feature has a factor of its own: `((x[:, None] - y) ** 2 / variance).sum(-1)`."""
-        return any(
-            made_by(value) is not before and (isinstance(value, Unknown) or _has_axes(value))
+    def factors(self) -> list[Value]:
+        """What the table is multiplied with or divided by before it is reduced."""
+        return [
+            value
             for step, before in zip(self.steps, self.steps[1:])
             if step.name in {"mul", "div"}
             for value in (step.arguments.get("x", NONE), step.arguments.get("y", NONE))
-        )
+            if value != NONE and made_by(value) is not before
+        ]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether each feature has a factor of its own: `((x[:, None] - y) ** 2 / variance).sum(-1)`."""
+        return any(isinstance(value, Unknown) or _has_axes(value) for value in self.factors)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the rows of the one meet those of the other, and nothing else: `x[..., :, None, :]`, `y[..., :, :]`.
+
+        The two stretched axes stand directly before the one that is reduced.
+        """
+        stretched = outer(*self.operands)
+        if stretched is None:
+            return False
+        repeated = sorted(stretched.stretches_left | stretched.stretches_right)
+        if repeated[0] >= 0:
+            first, *rest = repeated
+            return rest == [first + 1] and (
+                self.axis == first + 2 or (self.axis == -1 and self.least_rank <= first + 3)
+            )
+        rank = broadcast(*(operand.shape for operand in self.operands)).rank
+        axis = self.axis - (rank or 0) if self.axis >= 0 else self.axis
+        return repeated == [axis - 2, axis - 1] == [-3, -2]
+
+    @property
+    def least_rank(self) -> int:
+        """How many axes the table has at least."""
+        return max(operand.shape.least_rank for operand in self.operands)
+
+    @property
+    def in_order(self) -> tuple[Tensor, ...]:
+        """The operands, first the one whose rows are those of the result."""
+        stretched = outer(*self.operands)
+        is_turned = stretched is not None and min(stretched.stretches_left) < min(stretched.stretches_right)
+        return self.operands[::-1] if is_turned else self.operands
 
     @property
     def library(self) -> str:

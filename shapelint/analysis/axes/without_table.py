@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from shapelint.analysis.axes.outer import COMPARISONS, Chain, insertion
 from shapelint.analysis.evidence import name_of, shortened
@@ -37,7 +37,7 @@ def is_plain(operand: Tensor) -> bool:
     return (inserted is not None and "x" in inserted.sites) or ONE not in operand.shape.sizes
 
 
-def remedy(chain: Chain, x: str, y: str) -> str:
+def remedy(chain: Chain) -> str:
     """What gives the same numbers without the table."""
     names = {chain.reduction.name, *(step.name for step in chain.steps)}
     if "cosine_similarity" in names:
@@ -46,22 +46,30 @@ def remedy(chain: Chain, x: str, y: str) -> str:
         return "a matrix product or einsum gives the same without the table"
     if chain.base.name in COMPARISONS:
         return "of codes of 0 and 1 a matrix product counts the same without the table"
-    if chain.library == "jax":
+    if chain.library == "jax" or (chain.library == "numpy" and chain.least_rank > 3):
         return "|x|^2 + |y|^2 - 2 x @ y.T gives the squares without the table"
+    return of_distances(chain, names)
+
+
+def of_distances(chain: Chain, names: Set[str]) -> str:
+    """`cdist` in the author's names, where it gives the same as it is called."""
     call = "scipy.spatial.distance.cdist" if chain.library == "numpy" else "torch.cdist"
-    if not chain.is_last:
+    if not chain.is_last and not chain.is_of_rows:
         return f"`{call}` gives the same without the table, once the axis that is summed stands last"
     if chain.is_weighted:
         return f"`{call}` gives the same without the table, with the factors' square roots in both"
+    if not chain.is_of_rows:
+        return f"`{call}` gives the same without the table, once the two axes that meet stand before the last"
     if not all(map(is_plain, chain.operands)):
         return f"`{call}` gives the same without the table, from the two as they were without the new axes"
-    both = f"{x.strip('`')}, {y.strip('`')}"
+    both = ", ".join(source_of(chain.base, operand).strip("`") for operand in chain.in_order)
+    same = "gives the same without the table" + (", but for the factor" if chain.factors else "")
     if names & {"norm", "pairwise_distance"}:
-        return f"`{call}({both})` gives the same without the table"
+        return f"`{call}({both})` {same}"
     if any(step.name == "pow" and step.arguments.get("y") not in (Int(as_dim(2)), Float(2.0)) for step in chain.steps):
-        return f"`{call}` with that power gives the same without the table"
+        return f"`{call}` with that power {same}"
     if names & {"pow", "square", "mul"}:
-        mean = f" / {x.strip('`')}.shape[-1]" if chain.reduction.name == "mean" else ""
-        return f"`{call}({both}) ** 2{mean}` gives the same without the table"
+        mean = f" / {both.partition(',')[0]}.shape[-1]" if chain.reduction.name == "mean" else ""
+        return f"`{call}({both}) ** 2{mean}` {same}"
     metric = "'cityblock'" if chain.library == "numpy" else "p=1"
-    return f"`{call}({both}, {metric})` gives the same without the table"
+    return f"`{call}({both}, {metric})` {same}"
