@@ -113,16 +113,32 @@ def carried_on(events: Sequence[Event], flow: Flow, spans: Sequence[Span], backw
     """Names that a round of a training loop binds to what hangs on their value before it."""
     reached, modules = reached_by_losses(events)[0], used_as_modules(events)
     summed = {id(event.site.node) for event in summed_up(events)}
+    for event, given in handed_on(events, spans, backward):
+        maker = carries(flow, event, given)
+        if maker is None or (isinstance(event.before, Unknown) and source_of(event.before) in modules):
+            continue  # model = model.to(device)
+        if id(maker.site.node) not in summed and goes_on(event, maker, reached):
+            yield Kept(maker.of if isinstance(maker, Item) else maker, event.name, "carried")
+
+
+def handed_on(
+    events: Sequence[Event], spans: Sequence[Span], backward: Sequence[int]
+) -> Iterator[tuple[Carried, set[int]]]:
+    """What the rounds of training loops hand on, with what made that in the round before.
+
+    Of several rounds the last one tells: what was there before the first one is the same for all of them.
+    """
+    found: dict[tuple[int, str], list[Carried]] = {}
     for place in places_of(events, Carried):
         event = events[place]
         assert isinstance(event, Carried)
         loop = next((s for s in around(spans, place) if s.event.site.node is event.site.node), None)
         if loop is not None and loop.holds(backward):
-            maker = carries(flow, event)
-            if maker is None or (isinstance(event.before, Unknown) and source_of(event.before) in modules):
-                continue  # model = model.to(device)
-            if id(maker.site.node) not in summed and goes_on(event, maker, reached):
-                yield Kept(maker.of if isinstance(maker, Item) else maker, event.name, "carried")
+            found.setdefault((id(loop), event.name), []).append(event)
+    for rounds in found.values():
+        made = [{id(maker) for maker in makers(event.before)} for event in rounds]
+        renewed = made[-1] - made[0]
+        yield from [(rounds[-1], renewed)] if renewed else zip(rounds, made)
 
 
 def goes_on(event: Carried, maker: Event, reached: Reached) -> bool:
@@ -225,9 +241,8 @@ def is_called_without_gradients(events: Sequence[Event], entered: Loop | Entered
     )
 
 
-def carries(flow: Flow, event: Carried) -> Event | None:
+def carries(flow: Flow, event: Carried, before: set[int]) -> Event | None:
     """What computes the value of this round from that of the round before, without leaving the graph."""
-    before = {id(maker) for maker in makers(event.before)}
     after = list(makers(event.after))
     if not before or any(isinstance(maker, Operation) and cuts(maker) for maker in after):
         return None  # on one of the paths it is detached: before each backward(), as a rule
