@@ -293,6 +293,8 @@ class Flow:
                 return Hold(frozenset({source_of(receiver)}))
             case Function() if (cut := self.cut_within(event)) is not None and event.result != UNKNOWN:
                 return Hold(cuts=(Cut(cut, given.live),)) if given.live else LOOSE
+            case Function() if self.gives_constants(event):
+                return LOOSE
             case Function() if was_not_followed(event) and not self.is_mere(event):
                 return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
             case Function():
@@ -325,6 +327,11 @@ class Flow:
         """Whether a function that was not executed for this call computes with nothing that trains itself."""
         own = self.kept.results.get(id(call.callee)) if call.result != UNKNOWN else None
         return own is not None and flow_of(self.events).hold(own) == LOOSE
+
+    def gives_constants(self, call: Call) -> bool:
+        """Whether a function that was not executed for this call gives what no gradient reaches: an accuracy."""
+        own = self.kept.results.get(id(call.callee)) if call.result != UNKNOWN and was_not_followed(call) else None
+        return isinstance(own, Tensor) and own.shape.rank == 0 and not _seeded(self.events)[0].hold(own).live
 
     def cut_within(self, call: Call) -> Operation | None:
         """Where a function that was not executed for this call takes what it gives from the graph."""
@@ -367,6 +374,12 @@ class Flow:
 @once_per_file
 def _flows(events: Sequence[Event]) -> Iterator[Flow]:
     yield Flow(events)
+
+
+@once_per_file
+def _seeded(events: Sequence[Event]) -> Iterator[Flow]:
+    """The same where all that functions are given is attached."""
+    yield Flow(events, seeds=None)
 
 
 def flow_of(events: Sequence[Event]) -> Flow:
