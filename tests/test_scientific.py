@@ -23,6 +23,9 @@ def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
         yield f"scipy.special.{name}", (x,), {}
     for name in scientific.PAIRS:
         yield f"scipy.special.{name}", (column, row), {}
+    for name in scientific.MORPHOLOGY:
+        yield f"scipy.ndimage.{name}", (x > 0.5,), {}
+        yield f"scipy.ndimage.{name}", (x.astype(np.uint8), np.ones((3, 3))), {}
     for name in ("softmax", "log_softmax", "logsumexp"):
         yield f"scipy.special.{name}", (x,), {"axis": 0}
         yield f"scipy.special.{name}", (x, 1), {}

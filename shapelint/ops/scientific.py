@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from shapelint.domain.values import NONE, Shape, Value
 from shapelint.events import Kind
 from shapelint.ops.contractions import cdist
 from shapelint.ops.elementwise import binary, unary
 from shapelint.ops.jaxnn import DISTRIBUTIONS, METHODS, density
 from shapelint.ops.normalisation import along
-from shapelint.ops.op import Op
+from shapelint.ops.op import GraphEffect, Op, Unknowable, tensor
 from shapelint.ops.reductions import logsumexp
 
 FUNCTIONS = {
@@ -16,9 +17,22 @@ FUNCTIONS = {
     "ndtri": "ndtri", "log_ndtr": "log_ndtr", "entr": "entr", "i0": "i0", "i0e": "i0e", "log_expit": "logsigmoid",
 }  # fmt: skip
 PAIRS = ("xlogy", "xlog1py", "rel_entr", "gammainc", "gammaincc", "betaln", "beta")
+MORPHOLOGY = tuple(f"binary_{name}" for name in ("erosion", "dilation", "opening", "closing", "propagation"))
 LIKELIHOODS = ("norm", "laplace", "cauchy", "uniform", "logistic", "expon", "t", "gamma", "beta", "chi2")
 
+
+def mask_of(x: Value, output: Value = NONE) -> Shape:
+    """bools of x's shape; where they go somewhere else, nothing is given back."""
+    if output != NONE:
+        raise Unknowable("written into output")
+    return tensor(x).shape
+
+
 OPS: tuple[Op, ...] = (
+    *(
+        Op(name, mask_of, (f"scipy.ndimage.{name}(input, structure, *, output)",), Kind.ELEMENTWISE, "bool", GraphEffect.CONSTANT)
+        for name in MORPHOLOGY
+    ),
     *(
         Op(op, unary, (f"scipy.special.{name}(x, out)",), Kind.ELEMENTWISE, "quotient")
         for name, op in FUNCTIONS.items()

@@ -99,7 +99,7 @@ def zero_or_one(value: Value | None, depth: int = 0) -> bool:
         return True
     if maker.name == "sub":
         return constant(maker.arguments.get("x")) == 1
-    if maker.kind in {Kind.CAST, Kind.LAYOUT, Kind.RESHAPE, Kind.INDEXING} or maker.name in TRIANGLES:
+    if maker.kind in {Kind.CAST, Kind.LAYOUT, Kind.RESHAPE, Kind.INDEXING} or maker.name in {"tensor", *TRIANGLES}:
         first = maker.values[0] if maker.values else None
         return first is not None and zero_or_one(first, depth + 1)
     return False

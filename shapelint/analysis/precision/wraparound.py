@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
+from shapelint.analysis.control_flow import supposed
 from shapelint.analysis.evidence import made_by
 from shapelint.analysis.index import operations
 from shapelint.analysis.precision.dtypes import constant, dtype_of, given_to, is_carried, is_kept
 from shapelint.analysis.precision.squares import COMPARING, is_square, zero_or_one
 from shapelint.domain.values import NONE, Instance, Int, Slice, Tensor, Tuple, Union, Unknown, Value, same_value
-from shapelint.events import Event, Input, Joined, Kind, Operation
+from shapelint.events import Branch, Event, Input, Joined, Kind, Operation
 
 BYTE = "uint8"
 UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
@@ -110,8 +112,23 @@ def _counted(events: Sequence[Event], event: Operation, left: Value | None, righ
     if isinstance(element, Operation) and element.name == "getitem":  # elements are often written once each
         grows = constant(right) == 1 and is_zeros(element.operands[0]) and not is_window(element)
     else:
-        grows = is_carried(events, event, left) or is_kept(events, event, left)
+        grows = is_carried(events, event, left) or (is_kept(events, event, left) and not is_set_once(events, event))
     return "255 + 1 is 0" if grows else None
+
+
+def is_set_once(events: Sequence[Event], event: Operation) -> bool:
+    """`if not self.is_ready: self.is_ready += 1`"""
+    name = event.sites["x"].text if "x" in event.sites else ""
+    tests: list[tuple[str, bool]] = []
+    for branch in takewhile(lambda other: other is not event, events):
+        if not isinstance(branch, Branch):
+            continue
+        if branch.way != 0:
+            tests.pop()
+        if branch.way is not None:
+            text, holds = supposed(branch.site.text)
+            tests.append((text, holds is (branch.way == 0)))
+    return (name, False) in tests
 
 
 def is_window(element: Operation) -> bool:
