@@ -42,11 +42,12 @@ def contracted(text: str, terms: list[Term], result: Term, shapes: tuple[Shape, 
     if len(terms) != len(shapes):
         raise ShapeError(f"{text!r} is for {len(terms)} operands, not {len(shapes)}")
     scope = (text, object())
+    are_names = relates(terms, result)
     axes: dict[str, Axis] = {}
     batches: list[Shape] = []
     alike: dict[object, list[Axis | Shape]] = {}  # one array twice has the same axes under both letters
     for term, shape in zip(terms, shapes):
-        named = list(_assign(text, term, shape, scope))
+        named = list(_assign(text, term, shape, scope, are_names))
         place = fresh(shape), *(name == ELLIPSIS for name in term)
         parts = alike.setdefault(place, [part for _, part in named])
         for (letter, _), found in zip(named, parts):
@@ -58,14 +59,20 @@ def contracted(text: str, terms: list[Term], result: Term, shapes: tuple[Shape, 
     return _placed(text, result, axes, batch)
 
 
-def _assign(text: str, term: Term, shape: Shape, scope: object) -> Iterator[tuple[str, Axis | Shape]]:
+def relates(terms: list[Term], result: Term) -> bool:
+    """Whether letters are names of axes, which they relate: those of what is only summed, `ijk->ij`, are indices."""
+    return len(terms) > 1 or not {*result} < {*terms[0]}
+
+
+def _assign(text: str, term: Term, shape: Shape, scope: object, are_names: bool) -> Iterator[tuple[str, Axis | Shape]]:
     names = [name for name in term if name != ELLIPSIS]
+    given = names if are_names else ()
     try:
         if ELLIPSIS not in term:
-            yield from zip(names, with_rank(shape, len(names), names, scope).head)
+            yield from zip(names, with_rank(shape, len(names), given, scope).head)
             return
         before = term.index(ELLIPSIS)
-        front, middle, back = ends(shape, before, len(names) - before, names, scope)
+        front, middle, back = ends(shape, before, len(names) - before, given, scope)
     except ShapeError as error:
         raise ShapeError(f"{''.join(term)!r} of {text!r}: {error}") from None
     yield from zip(names, front + back)

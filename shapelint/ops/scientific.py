@@ -28,11 +28,9 @@ def mask_of(x: Value, output: Value = NONE) -> Shape:
     return tensor(x).shape
 
 
+MASK = (Kind.ELEMENTWISE, "bool", GraphEffect.NO_GRAPH)
 OPS: tuple[Op, ...] = (
-    *(
-        Op(name, mask_of, (f"scipy.ndimage.{name}(input, structure, *, output)",), Kind.ELEMENTWISE, "bool", GraphEffect.CONSTANT)
-        for name in MORPHOLOGY
-    ),
+    *(Op(name, mask_of, (f"scipy.ndimage.{name}(input, structure, *, output)",), *MASK) for name in MORPHOLOGY),
     *(
         Op(op, unary, (f"scipy.special.{name}(x, out)",), Kind.ELEMENTWISE, "quotient")
         for name, op in FUNCTIONS.items()

@@ -10,7 +10,7 @@ from shapelint.events import Event, Joined, Kind, Operation
 from shapelint.provenance import ancestors
 
 IDENTITIES = frozenset({"eye", "identity"})
-TRANSPOSES = frozenset({"transpose", "permute", "t", "mT", "T"})
+TRANSPOSES = frozenset({"transpose", "permute", "t", "mT", "T", "rearrange"})
 MOST_STEPS = 8
 MOST_BEFORE = 32
 

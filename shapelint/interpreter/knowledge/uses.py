@@ -31,7 +31,7 @@ from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.knowledge import learning
 from shapelint.interpreter.operations import Arguments
 from shapelint.interpreter.scopes import learn
-from shapelint.ops import lookup
+from shapelint.ops import equations, lookup
 
 WIDTHS = frozenset(
     {
@@ -227,9 +227,10 @@ def of_call(callee: str, arguments: Arguments) -> Iterator[Use]:
         case "permute", (_, Int(), *rest):
             yield Use(rank=1 + len(rest))
         case "einsum", (Const(value=str() as equation), *_) if not {".", "{"} & set(equation):
-            for index, operand in enumerate(equation.partition("->")[0].replace(" ", "").split(",")):
+            terms, result = equations.terms_of(equation)
+            for index, operand in enumerate(terms):
                 letters = tuple(c if c.isalpha() else "" for c in operand)  # jax has digits among the letters
-                yield Use(index + 1, rank=len(letters), names=letters)
+                yield Use(index + 1, rank=len(letters), names=letters if equations.relates(terms, result) else ())
         case (("rearrange" | "reduce" | "repeat"), (_, Const(value=str() as pattern), *_)):
             if callee.startswith("einops.") and "{" not in pattern:
                 before = re.sub(r"\([^()]*\)", "()", pattern.partition("->")[0]).split()
