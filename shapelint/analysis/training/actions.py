@@ -131,6 +131,7 @@ class Roles:
     half: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)  # functions whose bodies are among the events
     listed: set[Key] = field(default_factory=set)  # optimizers that a loop or comprehension puts into a list
+    stepped: set[Key] = field(default_factory=set)  # whatever has a method `step`: no loss has
 
     def is_optimizer(self, value: Value) -> bool:
         return is_optimizer_object(value) or key(value) in self.optimizers
@@ -212,6 +213,7 @@ def _roles(events: Sequence[Event]) -> Iterator[Roles]:
             case Call(callee=Method(name="step" | "unscale_", receiver=receiver), args=(optimizer, *_)):
                 if found.is_scaler(receiver):
                     found.optimizers.add(key(optimizer))
+    found.stepped = receivers.get("step", none) | receivers.get("step(x)", none)
     found.half = set(_half(events))
     found.seen = {id(event.function.node) for event in events_of(events, Entered)}
     found.listed = set(_listed(events))
@@ -288,8 +290,10 @@ def act_of(event: Event, roles: Roles) -> Act | None:
 
 def _of_operation(event: Operation, roles: Roles) -> Act | None:
     if event.name == "backward":
-        if "gradient" in event.arguments and isinstance(maker_of(event.values[0]), Input):
-            return Act("managed", event, event.values[0])  # engine.backward(loss)
+        receiver = event.values[0]
+        is_engine = isinstance(maker_of(receiver), Input) or key(receiver) in roles.stepped
+        if "gradient" in event.arguments and is_engine:
+            return Act("managed", event, receiver)  # engine.backward(loss)
         return roles.backward(event, *event.values)
     if event.name in {"optimizer", "grad_scaler"}:
         return Act("made", event, event.result)
