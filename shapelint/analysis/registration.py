@@ -122,8 +122,9 @@ def learners(value: Value | None, seen: frozenset[int] = frozenset()) -> Iterato
         case Tuple(items=items) | Union(options=items):
             for item in items:
                 yield from learners(item, seen)
-        case Many(item=item):
-            yield from learners(item, seen)
+        case Many(item=item, tail=tail):
+            for layer in (item, *tail):
+                yield from learners(layer, seen)
         case Dict(items=pairs, other=other):
             for entry in (*(v for _, v in pairs), other):
                 yield from learners(entry, seen)

@@ -87,8 +87,9 @@ def parts_of(value: Value) -> Iterator[object]:
         case Tuple(items=items) | Union(options=items):
             for item in items:
                 yield from parts_of(item)
-        case Many(item=item):
-            yield from parts_of(item)
+        case Many(item=item, tail=tail):
+            for layer in (item, *tail):
+                yield from parts_of(layer)
         case Dict(items=pairs, other=other):
             for entry in (*(v for _, v in pairs), *((other,) if other is not None else ())):
                 yield from parts_of(entry)
