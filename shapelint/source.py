@@ -32,6 +32,7 @@ LONGEST_LINE = 20_000
 MOST_ELIFS = 3_000
 PROBE_SECONDS = 20
 
+BRACKET = re.compile(r"[()\[\]{}]")
 NEWLINE = re.compile(r"\r\n?|\n")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"()[]{}"))
 _STEP = {byte: 1 if byte in b"([{" else -1 for byte in b"()[]{}"}
@@ -72,8 +73,8 @@ def parse(text: str) -> libcst.Module:
     if "\0" in text:
         raise Unreadable("source contains null bytes", Location(text.count("\n", 0, text.index("\0")) + 1, 1))
     try:
-        if _might_kill_the_parser(text) and not _survives_parsing(text):
-            raise Unreadable("too deeply nested or too long to be parsed")
+        if (row := _row_of_risk(text)) and not _survives_parsing(text):
+            raise Unreadable("too deeply nested or too long to be parsed", Location(row, 1))
         with paused_gc(), _lean():
             return libcst.parse_module(text)
     except libcst.ParserSyntaxError as error:
@@ -130,15 +131,25 @@ def _accept(node: libcst.CSTNode) -> None:
     pass
 
 
-def _might_kill_the_parser(text: str) -> bool:
-    """Whether a cheap look finds what overflows the native stack: an overflow would end the whole process."""
+def _row_of_risk(text: str) -> int | None:
+    """Where a cheap look finds what overflows the native stack: an overflow would end the whole process."""
     if text.count("(") + text.count("[") + text.count("{") > DEEPEST_BRACKETS:
         brackets = text.encode(errors="replace").translate(None, _NOT_BRACKETS)
         if max(accumulate(_STEP[byte] for byte in brackets)) > DEEPEST_BRACKETS:
-            return True
+            return _row_of_depth(text)
     if text.count("elif") > MOST_ELIFS:
-        return True
-    return len(text) > LONGEST_LINE and max(map(len, text.split("\n"))) > LONGEST_LINE
+        return text.count("\n", 0, text.index("elif")) + 1
+    if len(text) > LONGEST_LINE:
+        length, row = max((len(line), row) for row, line in enumerate(text.split("\n"), 1))
+        return row if length > LONGEST_LINE else None
+    return None
+
+
+def _row_of_depth(text: str) -> int:
+    brackets = list(BRACKET.finditer(text))
+    depths = accumulate(1 if bracket[0] in "([{" else -1 for bracket in brackets)
+    first = next(bracket for bracket, depth in zip(brackets, depths) if depth > DEEPEST_BRACKETS)
+    return text.count("\n", 0, first.start()) + 1
 
 
 def _survives_parsing(text: str) -> bool:

@@ -124,6 +124,7 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         (["--select", "SHP9"], "SHP9"),
         (["--jobs", "0"], "'0'"),
         (["nowhere"], "nowhere"),
+        ([os.devnull], "neither a file nor a directory"),
         (["-", "a.py"], "stdin"),
         (["--config", "nowhere.toml"], "nowhere.toml"),
         (["explain", "SHP999"], "SHP999"),
@@ -191,12 +192,13 @@ def test_statistics(capsys: pytest.CaptureFixture[str]) -> None:
     assert "SHP101" in err
 
 
-def test_colour_brings_frames(capsys: pytest.CaptureFixture[str]) -> None:
+def test_frames_need_no_colour(capsys: pytest.CaptureFixture[str]) -> None:
     write("a.py", BUG)
-    main(["--color", "always"])
-    out = capsys.readouterr().out
-    assert "\x1b[" in out
-    assert "^^^" in out
+    for colour in ("always", "never"):
+        main(["--color", colour])
+        out = capsys.readouterr().out
+        assert ("\x1b[" in out) == (colour == "always")
+        assert "^^^" in out
 
 
 def test_processes_agree_with_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from shapelint import positions, source
 from shapelint.config import Config
 from shapelint.domain.values import Shape, Tensor, Value
 from shapelint.events import Event, Kind, Operation, Site
-from shapelint.finding import Location, Severity
+from shapelint.finding import Location, Outcome, Severity
 from shapelint.linter import lint_bytes, lint_text
 from shapelint.rule import Clue, Replacement, Report, Rule
 
@@ -205,7 +205,7 @@ def test_a_broken_interpreter_is_a_failure(install: Install, error: Exception) -
         (b"import torch\n# \xff\n", "cannot be decoded as utf-8", 2),
         (b"# coding: klingon\nimport torch\n", "cannot be decoded", 1),
         (b"import torch\nx = 'a\0b'\n", "null bytes", 2),
-        (b"import torch\nx = " + b"(" * 5000 + b"1" + b")" * 5000, "too deeply nested", None),
+        (b"import torch\nx = " + b"(" * 5000 + b"1" + b")" * 5000, "too deeply nested", 2),
     ],
 )
 def test_what_cannot_be_read_is_a_failure(data: bytes, message: str, row: int | None) -> None:
@@ -216,6 +216,11 @@ def test_what_cannot_be_read_is_a_failure(data: bytes, message: str, row: int | 
     assert message in failure.message
     assert "\n" not in failure.message
     assert row is None or (failure.location is not None and failure.location.row == row)
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000, "10 ** 10 ** 9", "1 << 10 ** 12", "1 << -1"])
+def test_numbers_that_python_would_not_write_out(number: str) -> None:
+    assert lint_text(f"import torch\nn = {number}\nx = torch.ones(n) + torch.ones(4)\n") == Outcome()
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "latin-1", "utf-8"])

@@ -8,12 +8,11 @@ from io import StringIO
 from pathlib import Path
 
 from shapelint.linter import lint_text
-from shapelint.report.text import render_frames
+from shapelint.report.text import render
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DEMO, TRAIN = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def shown(command: str) -> str:
@@ -24,7 +23,7 @@ def shown(command: str) -> str:
 
 def frames(text: str, filename: str) -> str:
     findings = lint_text(text, filename).findings
-    text_shown = COLOUR.sub("", render_frames(findings, lambda _: text.splitlines()))
+    text_shown = render(findings, lambda _: text.splitlines())
     return "\n".join(row.rstrip() for row in text_shown.splitlines()).strip()
 
 

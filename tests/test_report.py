@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 import pytest
 
+from shapelint.cli.lint import FORMATS
 from shapelint.finding import Edit, Finding, Fix, Location, Severity, Step
-from shapelint.report import FORMATS, docs, render
-from shapelint.report.text import render_frames
+from shapelint.report import docs, render, text
 from shapelint.rule import Rule
 
 PLAIN = Finding(
@@ -29,10 +30,10 @@ def test_concise() -> None:
 
 
 def test_text_has_a_summary() -> None:
-    text = render("text", [PLAIN, PLAIN, FIXED])
-    assert text.endswith("\nFound 3 problems in 2 files. Can be fixed: 1 with --fix --unsafe-fixes.\n")
-    assert render("text", [PLAIN]).endswith("\nFound 1 problem in 1 file.\n")
-    assert render("text", []) == ""
+    shown = text.render([PLAIN, PLAIN, FIXED], source)
+    assert shown.endswith("\nFound 3 problems in 2 files. Can be fixed: 1 with --fix --unsafe-fixes.\n")
+    assert text.render([PLAIN], source).endswith("\nFound 1 problem in 1 file.\n")
+    assert text.render([], source) == ""
 
 
 def test_paths_are_relative_to_the_working_directory(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,10 +91,15 @@ def test_sarif() -> None:
     assert json.loads(render("sarif", []))["runs"][0]["results"] == []
 
 
+def source(filename: str) -> Sequence[str]:
+    return SOURCE
+
+
 def frames(findings: list[Finding]) -> list[str]:
-    text = render_frames(findings, lambda filename: SOURCE)
-    assert "\x1b[" in text
-    return re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
+    plain, coloured = text.render(findings, source), text.render(findings, source, coloured=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+    return plain.splitlines()
 
 
 def test_a_frame_underlines_the_span() -> None:
@@ -120,7 +126,8 @@ def test_a_frame_over_lines_and_past_the_end() -> None:
 
 
 def test_every_format_renders_every_kind() -> None:
-    for name in FORMATS:
+    assert text.render([PLAIN, FIXED], source)
+    for name in FORMATS[1:]:
         assert render(name, [PLAIN, FIXED])
 
 

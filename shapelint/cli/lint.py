@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     add_configuration(top)
     option("--force-exclude", action="store_true", help="apply `exclude` to files named as well")
     option("--report-unused-suppressions", action="store_true", help="report comments that silence nothing")
-    add_colour(top, "colour, and the lines of the source")
+    add_colour(top)
     return top
 
 
@@ -217,13 +217,13 @@ def _outcomes(files: list[str], roots: list[str], options: argparse.Namespace, c
 def _show(
     findings: list[Finding], options: argparse.Namespace, given: dict[str, bytes], stream: TextIO, fixed: int
 ) -> None:
-    from shapelint.report import render
+    if options.output_format == "text":
+        from shapelint.report.text import render as frames
 
-    if options.output_format == "text" and is_coloured(options):
-        from shapelint.report.text import render_frames
-
-        text = render_frames(findings, lambda filename: _lines(filename, given))
+        text = frames(findings, lambda filename: _lines(filename, given), is_coloured(options))
     else:
+        from shapelint.report import render
+
         text = render(options.output_format, findings)
     stream.write(text)
     stream.flush()

@@ -28,9 +28,9 @@ def add_configuration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--isolated", action="store_true", help="read no configuration file")
 
 
-def add_colour(parser: argparse.ArgumentParser, what: str) -> None:
+def add_colour(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help=f"{what} (default: on a terminal)"
+        "--color", choices=("auto", "always", "never"), default="auto", help="colours (default: on a terminal)"
     )
 
 
@@ -72,6 +72,8 @@ def _common_directory(paths: Sequence[str]) -> str:
 
 def not_found(path: str) -> Failed:
     hint = f"; a command stands first: shapelint {path} ..." if path in COMMANDS else ""
+    if os.path.exists(path):
+        return Failed(f"{path}: neither a file nor a directory; - reads stdin")
     return Failed(f"{path or repr(path)}: no such file or directory{hint}")
 
 

@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     add_configuration(command)
-    add_colour(command, "colour")
+    add_colour(command)
     return command
 
 

@@ -8,16 +8,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shapelint.domain.dims import Derivation, Monomial
 
+MOST_BITS = 4096  # of a number that is calculated; Python writes out no more than 4300 digits
+
+
+def _power(base: int, exponent: int) -> int:
+    _require_bounded(exponent * base.bit_length())
+    power: int = base**exponent  # no int for a negative exponent: `derive` looks
+    return power
+
+
+def _shifted(number: int, places: int) -> int:
+    _require_bounded(number.bit_length() + places)
+    return number << places
+
+
+def _require_bounded(bits: int) -> None:
+    if bits > MOST_BITS:
+        raise OverflowError(f"a number of {bits} bits")
+
+
 FUNCTIONS: dict[str, Callable[..., int]] = {
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
     "max": max,
     "min": min,
     "broadcast": lambda a, b: b if a == 1 else a,
-    "**": lambda a, b: a**b,
+    "**": _power,
+    "<<": _shifted,
+    ">>": lambda a, b: a >> b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
     "slice": lambda start, stop, step, size: len(range(*slice(start, stop, step).indices(size))),
 }
 
+INFIX = {"//", "%", "<<", ">>", "&", "|", "^"}
 MOST_NAMED = 60  # characters; what is longer helps nobody
 
 
@@ -28,9 +53,9 @@ def derived_name(derivation: Derivation) -> str:
 
 def _spelled(derivation: Derivation) -> str:
     function, operands = derivation.function, derivation.operands
-    if function in {"//", "%", "**"}:
+    if function in INFIX or function == "**":
         left, right = (f"({o})" if len(o.terms) > 1 else str(o) for o in operands)
-        return f"{left} {function} {right}" if function != "**" else f"{left}**{right}"
+        return f"{left} {function} {right}" if function in INFIX else f"{left}**{right}"
     if function == "slice":
         start, stop, _, length = operands
         return f"len({length}[{start}:{stop}])"

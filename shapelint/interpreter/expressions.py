@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from shapelint.domain.dims import as_dim
+from shapelint.domain.dims import anonymous, as_dim
 from shapelint.domain.joins import join
 from shapelint.domain.values import (
     FALSE,
@@ -56,9 +56,15 @@ def integer(frame: Frame, node: cst.Integer) -> Value:
     return whole_number(node.value)
 
 
+MOST_DIGITS = 1000
+
+
 @lru_cache(maxsize=1024)
 def whole_number(text: str) -> Int:
-    return Int(as_dim(int(text.replace("_", ""), 0)) if text.strip("0_") else as_dim(0))
+    digits = text.replace("_", "")
+    if len(digits) > MOST_DIGITS:  # Python may refuse to read or to write it
+        return Int(anonymous(digits))
+    return Int(as_dim(int(digits, 0)) if digits.strip("0") else as_dim(0))
 
 
 def floating(frame: Frame, node: cst.Float) -> Value:

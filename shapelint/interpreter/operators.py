@@ -1,21 +1,18 @@
-"""Operators: arithmetic on Python numbers here, on tensors by the ops of `operator`."""
+"""Operators: on Python numbers by `arithmetic`, on tensors by the ops of `operator`, on sequences here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
 
 import libcst as cst
 
-from shapelint.domain.dims import Dim, Truth, as_dim, derive
-from shapelint.domain.joins import join
+from shapelint.domain.dims import Dim, Truth, derive
 from shapelint.domain.values import (
     EITHER,
     UNKNOWN,
     Const,
     Float,
-    GraphState,
     Hint,
     Int,
     Library,
@@ -29,8 +26,9 @@ from shapelint.domain.values import (
     number,
     options,
 )
-from shapelint.events import Joined, Kind, Operation
+from shapelint.events import Kind, Operation
 from shapelint.interpreter import attributes, containers
+from shapelint.interpreter.arithmetic import INTEGER, are_numbers, is_taken, on_numbers, on_several
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.operations import WRITTEN_IN_PLACE, Arguments, operate
 from shapelint.interpreter.scopes import compare_numbers
@@ -65,22 +63,6 @@ OPERATORS: dict[str, str] = {
 
 # What rules call the operations whose `operator` function has another name.
 RULE_NAMES = {"truediv": "div", "floordiv": "floor_divide"}
-
-INTEGER: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "Add": lambda a, b: a + b,
-    "Subtract": lambda a, b: a - b,
-    "Multiply": lambda a, b: a * b,
-    "FloorDivide": lambda a, b: a // b,
-    "Modulo": lambda a, b: a % b,
-}
-
-FLOATING: dict[str, Callable[[float, float], float]] = {
-    "Add": lambda a, b: a + b,
-    "Subtract": lambda a, b: a - b,
-    "Multiply": lambda a, b: a * b,
-    "Divide": lambda a, b: a / b,
-    "Power": lambda a, b: float(a**b),
-}
 
 ORDERINGS: dict[str, Callable[[float, float], bool]] = {
     "Equal": lambda a, b: a == b,
@@ -141,54 +123,6 @@ def on_tensors(
     return UNKNOWN if result is None else result
 
 
-def on_numbers(operator: str, left: Value, right: Value) -> Value | None:
-    """Python arithmetic; None where an operand is no number."""
-    match left, right:
-        case Int(dim=a), Int(dim=b):
-            if operator in INTEGER:
-                return Int(INTEGER[operator](a, b) if operator not in {"FloorDivide", "Modulo"} or b.terms else a)
-            if operator == "Power" and a.value is not None and b.value is not None and 0 <= b.value < 64:
-                return Int(as_dim(a.value**b.value))
-            if operator == "Power" and b.value is not None and 0 < b.value < 4:
-                power = a
-                for _ in range(b.value - 1):
-                    power = power * a
-                return Int(power)
-    if not all(isinstance(value, Int | Float) for value in (left, right)):
-        return None
-    if operator not in FLOATING:
-        return Float() if operator in OPERATORS and operator not in ORDERINGS else None
-    result = calculated(operator, number(left), number(right))
-    if result is not None:
-        return Float(result)
-    return Float(default=calculated(operator, default_number(left), default_number(right)))
-
-
-def are_numbers(value: Value) -> bool:
-    """Whether a value is a number, whichever it is, and none that was taken from a tensor."""
-    return all(isinstance(option, Int | Float) and not is_taken(option) for option in options(value))
-
-
-def on_several(operator: str, left: Value, right: Value) -> Value | None:
-    """Arithmetic of numbers that are one of several: `R = 0`, and in each round `R = reward + gamma * R`."""
-    found = [on_numbers(operator, a, b) for a in options(left) for b in options(right)]
-    return reduce(join, (value for value in found if value is not None)) if None not in found else None
-
-
-def calculated(operator: str, x: float | None, y: float | None) -> float | None:
-    try:
-        return FLOATING[operator](x, y) if x is not None and y is not None else None
-    except (ArithmeticError, ValueError, TypeError):
-        return None
-
-
-def is_taken(value: Value) -> bool:
-    """A Python number that was taken from a tensor, at least on one of the paths that meet in it."""
-    if not isinstance(value, Float):
-        return False
-    return value.graph.state is GraphState.NUMBER or isinstance(value.made_by, Operation | Joined)
-
-
 def noted(frame: Frame, node: cst.CSTNode, operator: str, result: Value, left: Value, right: Value) -> Value:
     """Arithmetic with numbers that were taken from tensors is part of the data flow."""
     name = OPERATORS.get(operator, operator)
@@ -199,14 +133,6 @@ def noted(frame: Frame, node: cst.CSTNode, operator: str, result: Value, left: V
     frame.tell(event)
     graph = graph_of(left) if graph_of(left).origins else graph_of(right)
     return originate(replace(result, graph=graph) if isinstance(result, Float) else result, event)
-
-
-def default_number(value: Value) -> float | None:
-    """A number, or what a parameter is where nobody says otherwise."""
-    match value:
-        case Float(value=None, default=default):
-            return default
-    return number(value)
 
 
 def on_sequences(operator: str, left: Value, right: Value) -> Value | None:

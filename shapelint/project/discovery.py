@@ -20,7 +20,7 @@ SKIPPED = frozenset({
 
 
 class NoSuchPath(Exception):
-    """A path on the command line that does not exist."""
+    """A path on the command line that is neither a file nor a directory."""
 
 
 def find_files(paths: Iterable[str], config: Config, force_exclude: bool = False) -> list[str]:
@@ -32,7 +32,7 @@ def find_files(paths: Iterable[str], config: Config, force_exclude: bool = False
     for path in paths:
         if os.path.isdir(path):
             below = _search(os.path.normpath(path), _enclosing(path), config)
-        elif os.path.exists(path):
+        elif os.path.isfile(path):  # a pipe could be read once only, and a device is endless
             below = iter(() if force_exclude and config.excludes(path) else (path,))
         else:
             raise NoSuchPath(path)

@@ -1,4 +1,4 @@
-"""How findings are shown: one module a format, each with `render(findings) -> str`."""
+"""How findings are shown: one module a format, each with `render`; `text` reads the sources as well."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from importlib import import_module
 
 from shapelint.finding import Finding
 
-FORMATS = ("text", "concise", "json", "sarif", "github")
-
 
 def render(output_format: str, findings: Sequence[Finding]) -> str:
-    """The findings in a format that does not depend on the terminal."""
+    """The findings in a format for programs: concise, json, sarif or github."""
     text: str = import_module(f"shapelint.report.{output_format}").render(findings)
     return text

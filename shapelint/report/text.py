@@ -1,12 +1,12 @@
-"""For people: with colour each finding has its lines of code, a trace and the span underlined; else one line each."""
+"""For people: each finding has its lines of code with the span underlined, and a trace; coloured on request."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from shapelint.finding import Finding, Location, Severity, Step
-from shapelint.report.concise import line, shown
+from shapelint.report.concise import shown
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,14 +19,24 @@ STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow"}
 Read = Callable[[str], Sequence[str]]
 
 
-def render(findings: Sequence[Finding]) -> str:
-    """Plain lines, and a summary."""
-    return "".join(f"{line(finding)}\n" for finding in findings) + summary(findings)
-
-
-def summary(findings: Sequence[Finding]) -> str:
+def render(findings: Sequence[Finding], read: Read, coloured: bool = False, width: int = 120) -> str:
+    """A frame for each finding, and a summary; `read` gives the lines of a file."""
     if not findings:
         return ""
+    from rich.console import Console
+
+    colours: Literal["standard"] | None = "standard" if coloured else None
+    console = Console(force_terminal=True, width=width, highlight=False, soft_wrap=True, color_system=colours)
+    with console.capture() as capture:
+        for finding in findings:
+            for row in _frame(finding, read(finding.filename)):
+                console.print(row)
+            console.print()
+        console.print(_summary(findings), style="bold", end="")
+    return capture.get()
+
+
+def _summary(findings: Sequence[Finding]) -> str:
     files = len({finding.filename for finding in findings})
     return f"Found {_count(len(findings), 'problem')} in {_count(files, 'file')}.{_fixable(findings)}\n"
 
@@ -42,20 +52,6 @@ def _fixable(findings: Sequence[Finding]) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" + "s" * (number != 1)
-
-
-def render_frames(findings: Sequence[Finding], read: Read, width: int = 120) -> str:
-    """With code frames and colour; `read` gives the lines of a file."""
-    from rich.console import Console
-
-    console = Console(force_terminal=True, width=width, highlight=False, soft_wrap=True, color_system="standard")
-    with console.capture() as capture:
-        for finding in findings:
-            for row in _frame(finding, read(finding.filename)):
-                console.print(row)
-            console.print()
-        console.print(summary(findings), style="bold", end="")
-    return capture.get()
 
 
 def _frame(finding: Finding, lines: Sequence[str]) -> Iterator[Text]:

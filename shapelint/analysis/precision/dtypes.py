@@ -62,7 +62,7 @@ def constant(value: Value | None) -> float | None:
             defaults = {symbol: symbol.default for symbol in dim.symbols() if symbol.default is not None}
             try:
                 return float(evaluate(dim, defaults))
-            except (KeyError, OverflowError, ArithmeticError):
+            except (KeyError, ArithmeticError):
                 return None
         case Tensor():
             maker = made_by(value)

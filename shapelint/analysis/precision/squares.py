@@ -133,6 +133,6 @@ def count_of(tensor: Value, axes: tuple[int, ...] | None) -> int | None:
         known = {s: s.default for s in sizes[axis].symbols() if s.default is not None}
         try:
             product *= evaluate(sizes[axis], known)
-        except KeyError:
+        except (KeyError, ArithmeticError):
             return None
     return product
