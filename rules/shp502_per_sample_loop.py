@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.axes.per_row import callee_of, calls_of_models, is_left_to_caller, is_new_model, is_used, row_of
 from shapelint.analysis.evidence import shortened
-from shapelint.analysis.iterations import is_changed, is_independent, last_rounds
+from shapelint.analysis.iterations import calls_itself, is_changed, is_fallback, is_independent, last_rounds
 from shapelint.events import Event
 from shapelint.rule import Clue, Report
 
@@ -45,6 +45,8 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
             continue
         for call, row in reported:
             if is_changed(found, call) or is_new_model(found, call) or is_left_to_caller(events, call):
+                continue
+            if calls_itself(events, call) or is_fallback(events, found, callee_of(call)):
                 continue
             source = f"`{shortened(row.name)}`"
             message = (

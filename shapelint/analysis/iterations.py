@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from shapelint.analysis.evidence import identity
 from shapelint.analysis.index import places_of
+from shapelint.analysis.uses import evaluation_of
 from shapelint.domain.record import record
 from shapelint.domain.values import (
     Function,
@@ -19,6 +21,7 @@ from shapelint.domain.values import (
     maker_of,
 )
 from shapelint.events import (
+    Branch,
     Call,
     Carried,
     Comprehension,
@@ -125,6 +128,28 @@ def is_independent(found: Round) -> bool:
             case Operation() | Call() if any(_is_of(value, carried) for value in event.values):
                 return False
     return not any(type(event) is Ends and event.how in {"break", "return"} for event in found.events)
+
+
+def calls_itself(events: Sequence[Event], call: Operation | Call) -> bool:
+    """Whether a function takes an array apart for itself: `return stack([self.forward(row) for row in x])`."""
+    callee = call.callee if isinstance(call, Call) else None
+    function = callee.function if isinstance(callee, Method) else callee
+    evaluation = evaluation_of(events, call) if isinstance(function, Function) else None
+    if evaluation is None or not isinstance(function, Function):
+        return False
+    return evaluation.entered.function.node is function.node
+
+
+def is_fallback(events: Sequence[Event], found: Round, called: str) -> bool:
+    """Whether all rows at once were tried before, and one by one is for what that cannot do: `except MemoryError:`."""
+    tries: list[tuple[str, int | None]] = []
+    for event in takewhile(lambda other: other is not found.loop, events):
+        if isinstance(event, Branch):
+            if event.way != 0:
+                tries.pop()
+            if event.way is not None:
+                tries.append((event.site.text, event.way))
+    return any(way and "try: " in text and text.count(f"{called}(") > 1 for text, way in tries)
 
 
 def is_changed(found: Round, call: Operation | Call) -> bool:

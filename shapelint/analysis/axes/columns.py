@@ -278,7 +278,7 @@ def is_channel(maker: Operation, table: Table) -> bool:
 
 def is_grid(value: Value) -> bool:
     """Whether a value depends on nothing but arange and its like."""
-    leaves = [v for v in elementwise_sources(value) if not feeds(v)]
+    leaves = [within_call(v) for v in elementwise_sources(value) if not feeds(v)]
     return all(isinstance(e := made_by(v), Operation) and e.name in GRIDS for v in leaves)
 
 

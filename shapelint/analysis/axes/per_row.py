@@ -29,7 +29,6 @@ from shapelint.domain.values import (
 from shapelint.events import Call, Event, Grown, Input, Item, Kind, Loop, Operation, Site
 from shapelint.provenance import ancestors
 
-MOST_STEPS = 16
 FEWEST = 32  # a loop over heads, levels or layers is no loop over samples
 MATMULS = frozenset({"matmul", "mv", "dot", "mm", "linear"})
 INSERTING = frozenset({"unsqueeze", "expand_dims", "reshape", "view"})
@@ -252,7 +251,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             continue
         match event:
             case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
-                if _is_small(table) or event.site.text not in found.loop.site.text:
+                if _is_small(table) or table.dtype == "object" or event.site.text not in found.loop.site.text:
                     return None  # or it was taken before, and is the same one in each round
                 name = written(event, table) or "the tensor"
                 row = Row(_iterated(found.loop) if "(" in name else name, event.site)
