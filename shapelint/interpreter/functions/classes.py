@@ -29,7 +29,7 @@ from shapelint.interpreter import expressions
 from shapelint.interpreter.attributes import keep
 from shapelint.interpreter.flow import rebinding
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.functions.fields import annotated, field_names, field_value, typical_field
+from shapelint.interpreter.functions.fields import annotated, field_names, field_value, given, typical_field
 from shapelint.interpreter.functions.states import changed_later, empty_filled, is_part, keeps_shape
 from shapelint.interpreter.knowledge import hypotheses
 from shapelint.interpreter.operations import Arguments
@@ -76,8 +76,9 @@ def instantiate(frame: Frame, cls: Class, arguments: Arguments, node: cst.CSTNod
         names = field_names(cls)
         values = dict(zip(names, arguments.args)) | dict(arguments.kwargs)
         for name in names:
-            given = values.get(name)
-            instance.attributes[name] = field_value(frame, cls, name, node) if given is None else given
+            found = values.get(name)
+            known = field_value(frame, cls, name, node) if found is None else given(frame, instance, name, found)
+            instance.attributes[name] = known
         if cls.is_a("typing.NamedTuple"):
             return Tuple(tuple(instance.attributes.values()), cls.name, tuple(names))
         if isinstance(cls.lookup("setup"), Function):

@@ -109,6 +109,18 @@ def typical_field(frame: Frame, cls: Class, name: str, scope: object = None) -> 
     return default
 
 
+def given(frame: Frame, instance: Instance, name: str, value: Value) -> Value:
+    """A field that an argument fills: an array of which too little is known has the shape of its annotation.
+
+    Those of jax do not: under vmap and in scans such an object holds arrays of fewer axes.
+    """
+    is_open = isinstance(value, Unknown) or (isinstance(value, Tensor) and value.shape.run is not None)
+    if not is_open or name not in annotated(instance.cls):
+        return value
+    stated = contracts.only_array(typical_field(frame, instance.cls, name, ("field", instance)))
+    return value if stated is None or stated.library in {None, "jax"} else contracts.informed(value, stated)
+
+
 def is_field(cls: Class, name: str) -> bool:
     """Whether a class that has no __init__ of its own gets an attribute from its annotations."""
     return not is_initialised(cls) and name in annotated(cls)

@@ -77,7 +77,8 @@ def of_call(frame: Frame, function: Function, arguments: Arguments, node: cst.CS
     summary = frame.run.summaries.get(id(function.node))
     if summary is not None and summary.result != UNKNOWN:
         found = matching(function, summary, arguments) if arguments.complete else Matching()
-        return renamed(summary.result, place, found)
+        known = as_annotated(frame, function, arguments, node, renamed(summary.result, place, found))
+        return alike if known == UNKNOWN else known
     return annotated(frame, function, arguments, node) or alike
 
 
@@ -118,18 +119,22 @@ def matching(function: Function, summary: Summary, arguments: Arguments) -> Matc
 
 
 def as_annotated(frame: Frame, function: Function, arguments: Arguments, node: cst.CSTNode, result: Value) -> Value:
-    """What came of a call that was executed, with what the return annotation adds where nothing is known."""
-    if not any(isinstance(part, Unknown) for part in (result.items if isinstance(result, Tuple) else (result,))):
+    """What came of a call, with what the return annotation adds where nothing is known."""
+    if not any(map(is_open, result.items if isinstance(result, Tuple) else (result,))):
         return result
     stated = annotated(frame, function, arguments, node)
     return result if stated is None else informed(result, stated)
+
+
+def is_open(value: Value) -> bool:
+    return isinstance(value, Unknown) or any(shape.run is not None for shape in shapes(value))
 
 
 def informed(value: Value, stated: Value) -> Value:
     match value, stated:
         case Tuple(items=items), Tuple(items=others) if len(items) == len(others):
             return replace(value, items=tuple(map(informed, items, others)))
-        case Unknown(), Tensor():
+        case (Unknown(), Tensor()) | (Tensor() | Union(), _):
             return contracts.informed(value, stated)
         case Unknown(made_by=made_by), Tuple() | Many() | Float():
             return originate(stated, made_by) if made_by is not None else stated

@@ -11,7 +11,7 @@ from shapelint.annotations.entering import value_of
 from shapelint.annotations.unification import UNBOUND, Bindings, Verdict, meets
 from shapelint.domain.dims import size
 from shapelint.domain.joins import leaves, resolve
-from shapelint.domain.values import Function, Int, Tensor, Unknown, Value, tensors_in
+from shapelint.domain.values import Function, Int, Shape, Tensor, Tuple, Union, Unknown, Value, tensors_in
 from shapelint.events import Meeting
 from shapelint.interpreter import subscripts
 from shapelint.interpreter.flow import conditions
@@ -112,13 +112,32 @@ def informed(value: Value, declared: Value) -> Value:
     """A value with what its annotation adds where nothing is known: its rank, dtype and library."""
     match value, declared:
         case Tensor(), Tensor():
-            known = value
-            if value.shape.run is not None and declared.shape.run is None and not value.shape.axes:
-                known = replace(known, shape=declared.shape)
-            return replace(known, dtype=value.dtype or declared.dtype, library=value.library or declared.library)
+            shape = completed(value.shape, declared.shape)
+            return replace(
+                value, shape=shape, dtype=value.dtype or declared.dtype, library=value.library or declared.library
+            )
         case Unknown(made_by=made_by, graph=graph), Tensor():
             return replace(declared, made_by=made_by, graph=graph)
+        case Tuple(items=items, kind=kind), Tuple(items=others) if len(items) == len(others) and kind == declared.kind:
+            return replace(value, items=tuple(map(informed, items, others)))
+        case Union(options=options), _ if (stated := only_array(declared)) is not None:
+            found = tuple(informed(option, stated) if isinstance(option, Tensor) else option for option in options)
+            return replace(value, options=found)
     return value
+
+
+def completed(shape: Shape, declared: Shape) -> Shape:
+    """A shape of open rank with the axes that an annotation states between those that are known."""
+    start, stop = len(shape.head), len(declared.head) - len(shape.tail)
+    if shape.run is None or declared.run is not None or start > stop:
+        return shape
+    return Shape((*shape.head, *declared.head[start:stop], *shape.tail))
+
+
+def only_array(value: Value) -> Tensor | None:
+    """The array of a type that may be something else, too: `Float[Tensor, "n"] | None`."""
+    arrays = [option for option in (value.options if isinstance(value, Union) else (value,)) if type(option) is Tensor]
+    return arrays[0] if len(arrays) == 1 else None
 
 
 def declare_return(inner: Frame, function: Function) -> None:
