@@ -517,11 +517,20 @@ SCALARS = (
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"),
     *("complex64", "complex128", "bool_", "half", "single", "double", "bfloat16"),
 )
+UFUNCS = ("add", "subtract", "multiply", "maximum", "minimum")
+UFUNCS += ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+def pair(d: Drawing) -> Call:
+    return (d.array(d.sizes(0, 2)), d.array(d.sizes(0, 2), d.choice(NUMPY_DTYPES))), {}
+
+
 RECIPES: Mapping[str, Callable[[Drawing], Call]] = {
     **dict.fromkeys(["matmul", "dot"], matrices),
     **dict.fromkeys(["inner", "vecdot"], vectors),
     **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm", "cho_factor"], square),
     **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh"], square),
+    **{f"{name}.outer": pair for name in UFUNCS},
     "tensorsolve": lambda d: ((np.eye(6).reshape(2, 3, 6), np.ones((2, 3))), {}),
     **dict.fromkeys(["svd", "svdvals", "qr", "pinv", "matrix_rank"], any_matrix),
     **dict.fromkeys(["solve", "solve_triangular", "cho_solve"], system),

@@ -125,7 +125,7 @@ def is_independent(found: Round) -> bool:
                 return False
             case Operation(name=name) if name in ACCUMULATING:
                 continue
-            case Operation() | Call() if any(_is_of(value, carried) for value in event.values):
+            case Operation() | Call() if any(_is_of(value, carried) for value in _given(event)):
                 return False
     return not any(type(event) is Ends and event.how in {"break", "return"} for event in found.events)
 
@@ -150,6 +150,13 @@ def is_fallback(events: Sequence[Event], found: Round, called: str) -> bool:
             if event.way is not None:
                 tries.append((event.site.text, event.way))
     return any(way and "try: " in text and text.count(f"{called}(") > 1 for text, way in tries)
+
+
+def _given(event: Operation | Call) -> tuple[Value, ...]:
+    """What a call takes; what it gives may be what an equal call gave in the round before."""
+    if isinstance(event, Operation):
+        return event.values
+    return (*event.args, *(value for _, value in event.kwargs), event.callee)
 
 
 def is_changed(found: Round, call: Operation | Call) -> bool:

@@ -41,7 +41,7 @@ def interpret(
     scope.origin = (module, filename)
     top = Frame(run, scope, module, filename, filename)
     execute_all(top, module.body)
-    run.credit = min(run.credit, SMALL_CREDIT if is_small(module) else LATER_CREDIT)
+    run.credit = SMALL_CREDIT if is_small(module) else min(run.credit, LATER_CREDIT)
     position = 0
     while position < len(run.pending):
         evaluate_pending(top, run.pending[position])

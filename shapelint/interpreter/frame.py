@@ -36,7 +36,7 @@ MOST_DEPTH = 7  # calls of project functions inside one another
 CALL_COST = 8
 FIRST_CREDIT = 60 * CALL_COST  # for what the top level calls
 LATER_CREDIT = 15 * CALL_COST  # the most that is left of it for what functions call that are looked at on their own
-SMALL_CREDIT = 60 * CALL_COST  # the same in a file of a page or two
+SMALL_CREDIT = 120 * CALL_COST  # the same in a file of a page or two
 DECORATOR_CREDIT = 12 * CALL_COST  # for what a decorator of the project makes of a function
 ENTRY_CREDIT = 150 * CALL_COST  # for what a program does when it is started: `main(args)` at the top level, once
 

@@ -43,7 +43,7 @@ NOT_MODELLED: Mapping[str, str] = {
         jax.typeof torch.nn.init.calculate_gain""",
     "The data decide the shape, or a Python object does": """
         numpy.triu_indices jax.numpy.triu_indices numpy.tril_indices
-        numpy.matrix numpy.fill_diagonal numpy.subtract.outer torch.sparse_coo_tensor""",
+        numpy.matrix numpy.fill_diagonal torch.sparse_coo_tensor""",
     "Private, or no name of the library at all": """
         jax.lax.dot_general_p.bind torch.nn._pair torch.nn.__init__ torch.nn.from_pretrained
         optax.losses._segmentation.dice_loss einops.layers.Rearrange torch.Tensor.values""",

@@ -1,15 +1,18 @@
-"""Ops that stretch, repeat or frame axes: expand, broadcast_to, repeat, tile, repeat_interleave, pad, unfold."""
+"""Ops that stretch, repeat or frame axes: expand, broadcast_to, repeat, tile, repeat_interleave, pad, unfold,
+and NumPy's functions of all pairs, np.subtract.outer."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shapelint.domain.dims import ONE, Dim, as_dim, data_dependent
 from shapelint.domain.shapes import never_equal
 from shapelint.domain.values import NONE, Axis, Int, Shape, Tuple, Value
 from shapelint.events import Kind
 from shapelint.ops.axes import edited
+from shapelint.ops.dtypes import promote_of
 from shapelint.ops.op import (
+    DtypeRule,
     Op,
     ShapeError,
     Unknowable,
@@ -214,6 +217,20 @@ def sliding_windows(x: Value, window_shape: Value, dim: Value = NONE) -> Shape:
     return joined((), shape, tuple(map(Axis, windows)))
 
 
+def of_all_pairs(x: Value, y: Value) -> Shape:
+    """The axes of x, then those of y: np.subtract.outer(x, y)."""
+    a, b = tensor(x).shape, tensor(y).shape
+    if a.run is not None and b.run is not None:
+        return hidden(a, b, "outer")
+    if a.run is not None:
+        return Shape(a.head, a.run, a.tail + b.head)
+    return Shape(a.head + b.head, b.run, b.tail)
+
+
+def _pairs(names: Iterable[str], dtype: DtypeRule) -> Op:
+    return Op("ufunc_outer", of_all_pairs, tuple(f"numpy.{name}.outer(A: x, B: y)" for name in names), dtype=dtype)
+
+
 def _op(name: str, function: object, *spellings: str) -> Op:
     return Op(name, function, spellings, Kind.LAYOUT, "same")  # type: ignore[arg-type]
 
@@ -250,4 +267,6 @@ OPS: tuple[Op, ...] = (
     _op("pad", numpy_pad, "numpy.pad(array, pad_width, mode)", "jax.numpy.pad(array, pad_width, mode)"),
     _op("unfold", unfold, "torch.Tensor.unfold(self, dimension: dim, size, step)"),
     _op("sliding_window_view", sliding_windows, "numpy.lib.stride_tricks.sliding_window_view(x, window_shape, axis)"),
+    _pairs(("add", "subtract", "multiply", "maximum", "minimum"), promote_of("x", "y")),
+    _pairs(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"), "bool"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
+from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by, within_call
 from shapelint.analysis.index import operations
 from shapelint.analysis.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
 from shapelint.domain.dims import ONE, Dim
@@ -65,6 +65,7 @@ def softmaxes(events: Sequence[Event]) -> Iterator[Mismatch]:
                 or _in_loss(event, use)
                 or _attended(event, use, axis)
                 or _averaged(events, event, use)
+                or _branched(events, event, use)
                 or _in_equation(event, use)
                 or _mixed(events, event, use)
                 or _distributed(use)
@@ -216,6 +217,22 @@ def _averaged(events: Sequence[Event], event: Operation, use: Use) -> str | None
             return None
         return f"the product is summed over axis {axes_of(later.event)[0]}"  # type: ignore[index]
     return None
+
+
+def _branched(events: Sequence[Event], event: Operation, use: Use) -> str | None:
+    """Weights of branches, stacked as what they weigh is, and summed over the axis of the branches."""
+    stacked, weights, product = made_by(within_call(event.arguments.get("x", NONE))), use.operand, use.event
+    rank, branches = rank_of(weights), one_axis(stacked) if isinstance(stacked, Operation) else None
+    if not isinstance(stacked, Operation) or stacked.name != "stack" or product.name != "mul" or not rank:
+        return None
+    if branches is None or not isinstance(weights, Tensor) or not differ(branches, use.axis, rank):
+        return None
+    others = [v for v in product.operands if v.shape.rank == rank and not is_same(v, weights)]
+    if not any(a == ONE != b for v in others for a, b in zip(weights.shape.sizes, v.shape.sizes)):
+        return None  # a mixture of what was normalised
+    sums = (e for e in consumers(events, made(product)) if isinstance(e, Operation) and e.name == "sum")
+    is_summed = any(_from_behind(later) == branches % rank - rank for later in sums)
+    return f"the product is summed over axis {branches}, that of the branches" if is_summed else None
 
 
 def _mixed(events: Sequence[Event], event: Operation, use: Use) -> str | None:

@@ -82,7 +82,7 @@ def _is_shown(found: Round, call: Operation | Call) -> bool:
 
 def _multiplies(found: Round, call: Call) -> bool:
     """Whether a function of the project multiplies the row that it is given by a matrix: `forward(params, x)`."""
-    given = {id(event) for value in call.args if (event := _row_event(value)) is not None}
+    given = {id(event.site.node) for value in call.args if (event := _row_event(value)) is not None}
     vectors = (
         value
         for event in found.all_rounds
@@ -90,10 +90,11 @@ def _multiplies(found: Round, call: Call) -> bool:
         for value in event.operands
         if value.shape.rank in {1, None}
     )
-    return bool(given) and any(id(_row_event(value)) in given for value in vectors)
+    rows = (row for value in vectors if (row := _row_event(value)) is not None)  # of this round, or of one before
+    return bool(given) and any(id(row.site.node) in given for row in rows)
 
 
-def _row_event(value: Value) -> Event | None:
+def _row_event(value: Value) -> Operation | None:
     """The indexing by rounds that a vector, or what may be one, is the outcome of."""
     match maker_of(value):
         case Operation(name="getitem", arguments={"index": index}, result=Tensor() as row) as event:
