@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from shapelint.finding import Finding, Location, Severity
+from shapelint.source import lines
 
 UNUSED_CODE = "SHP001"
 UNUSED_NAME = "unused-suppression"
@@ -59,7 +60,7 @@ def _comments(text: str) -> Iterator[tuple[Location, str]]:
                 yield Location(token.start[0], token.start[1] + 1), token.string
     except (tokenize.TokenError, SyntaxError):
         # Syntax newer than this Python: every `#` may begin a comment.
-        for row, line in enumerate(text.splitlines(), 1):
+        for row, line in enumerate(lines(text), 1):
             if "#" in line:
                 yield Location(row, line.index("#") + 1), line[line.index("#") :]
 

@@ -48,13 +48,13 @@ def _result(finding: Finding) -> dict[str, Any]:
         "message": {"text": finding.message},
         "locations": [_place(finding.filename, finding.start, finding.end)],
     }
-    steps = [step for step in finding.trace if step.location is not None]
-    if steps:
-        result["relatedLocations"] = [
-            {**_place(finding.filename, step.location, step.location), "message": {"text": step.text}}
-            for step in steps
-            if step.location is not None
-        ]
+    related = [
+        {**_place(finding.filename, step.location, step.location), "message": {"text": step.text}}
+        for step in finding.trace
+        if step.location is not None
+    ]
+    if related:
+        result["relatedLocations"] = related
     if finding.fix is not None:
         result["fixes"] = [_fix(finding.filename, finding.fix)]
     return result

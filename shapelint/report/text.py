@@ -67,7 +67,7 @@ def _frame(finding: Finding, lines: Sequence[str]) -> Iterator[Text]:
     gutter = len(str(max(rows, default=1)))
     for row in rows:
         code = lines[row - 1].rstrip("\r\n")
-        yield Text.assemble((f"{row:>{gutter}} | ", "blue"), code.replace("\t", TAB))
+        yield Text.assemble((f"{row:>{gutter}} |{' ' * bool(code)}", "blue"), code.replace("\t", TAB))
         if finding.start.row <= row <= last and (marks := _underline(finding, row, code)):
             yield Text.assemble((" " * gutter + " | ", "blue"), (marks, style))
     for step in finding.trace:
