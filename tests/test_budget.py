@@ -97,6 +97,25 @@ def test_parameters_of_transformer_layers_and_of_what_is_not_known(capsys: pytes
     assert "at least 72 parameters" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "x", "y"),
+    [
+        ("Encoded", (2, 5, 24), (2, 7, 24)),
+        ("Translated", (5, 2, 24), (7, 2, 24)),
+        ("Attending", (2, 5, 24), (2, 7, 24)),
+        ("Attending", (5, 24), (7, 24)),
+    ],
+)
+def test_parameters_and_work_of_transformers(name: str, x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    given = Given({"width": 24}, {"x": tensor(x, "float32"), "y": tensor(y, "float32")})
+    budget = draw_up(str(FILES / "small.py"), name, given, 150.0)
+    module = getattr(loaded("small"), name)(24)
+    assert budget.parameters == sum(p.numel() for p in module.parameters())
+    assert budget.knows_all_parameters
+    assert budget.intensities[0].flops == work(module, torch.randn(x), torch.randn(y))
+    assert not [text for text in budget.left_out if text.startswith(("parameters of", "the work of"))]
+
+
 @pytest.mark.parametrize("has_loss", [False, True])
 def test_decoder_against_torch(has_loss: bool) -> None:
     tokens = torch.zeros(2, 16, dtype=torch.long)

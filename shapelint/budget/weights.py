@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from shapelint.budget import transformers
 from shapelint.domain.values import (
     FALSE,
-    NONE,
     TRUE,
     Dict,
     GraphState,
@@ -145,6 +145,14 @@ def of_layer(layer: Layer) -> Table | None:
         return None
 
 
+def shapes_of(layer: Layer) -> dict[str, tuple[int, ...]]:
+    """The shapes of what a library layer holds, by name. Raises LookupError where they are not known."""
+    table = of_layer(layer)
+    if table is None:
+        raise LookupError(layer.name)
+    return {name: shape for name, (shape, _) in table.items()}
+
+
 def number_of(value: Value) -> int:
     if isinstance(value, Int) and value.dim.value is not None:
         return value.dim.value
@@ -207,27 +215,14 @@ def _table(kind: str, config: Mapping[str, Value], number: Callable[..., int], h
             shapes = {"weight_ih": (gates, number("input_size")), "weight_hh": (gates, number("hidden_size"))}
             return _trained(shapes | ({"bias_ih": (gates,), "bias_hh": (gates,)} if bias else {}))
         case "MultiheadAttention":
-            width = number("embed_dim")
-            if not {"kdim", "vdim", "add_bias_kv"}.isdisjoint(
-                name for name, v in config.items() if v not in (NONE, FALSE)
-            ):
-                raise LookupError("kdim")
-            shapes = {"in_proj_weight": (3 * width, width), "out_proj.weight": (width, width)}
-            return _trained(shapes | ({"in_proj_bias": (3 * width,), "out_proj.bias": (width,)} if bias else {}))
+            return _trained(transformers.attention_weights(config, number, bias))
         case "TransformerEncoderLayer" | "TransformerDecoderLayer":
-            return _trained(_transformer_layer(number("d_model"), number("dim_feedforward", 2048), "Dec" in kind, bias))
+            return _trained(transformers.layer_weights(number, "Dec" in kind, bias))
+        case "TransformerEncoder" | "TransformerDecoder":
+            return _trained(transformers.stack_weights(kind, config, number, shapes_of))
+        case "Transformer":
+            return _trained(transformers.whole_weights(config, number, bias))
     raise LookupError(kind)
-
-
-def _transformer_layer(width: int, inner: int, is_decoder: bool, bias: bool) -> dict[str, tuple[int, ...]]:
-    attentions, norms = (("self_attn", "multihead_attn"), 3) if is_decoder else (("self_attn",), 2)
-    shapes: dict[str, tuple[int, ...]] = {"linear1.weight": (inner, width), "linear2.weight": (width, inner)}
-    for name in attentions:
-        shapes |= {f"{name}.in_proj_weight": (3 * width, width), f"{name}.out_proj.weight": (width, width)}
-    shapes |= {f"norm{number}.weight": (width,) for number in range(1, norms + 1)}
-    if bias:
-        shapes |= {f"{name.removesuffix('weight')}bias": sizes[:1] for name, sizes in shapes.items()}
-    return shapes
 
 
 def _trained(shapes: Mapping[str, tuple[int, ...]]) -> Table:

@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from shapelint.budget import transformers
 from shapelint.budget.views import shape_of
 from shapelint.budget.weights import of_layer, spread
 from shapelint.domain.memory import dtype_of, width_of
 from shapelint.domain.values import Const, Int, Layer, Tensor, Tuple, Value
 from shapelint.events import Event, Operation
 
-UNCOUNTED = frozenset({"rnn", "rnn_cell", "attention", "transformer", "bilinear"})  # layers whose products are inside
+UNCOUNTED = frozenset(
+    {"rnn", "rnn_cell", "attention", "transformer", "bilinear"}
+)  # products are inside of these layers
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def uncounted(events: Sequence[Event]) -> set[str]:
         event.name
         for event in events
         if isinstance(event, Operation) and not isinstance(event.result, Layer) and event.name in UNCOUNTED
+        if not _flops(event)
     }
 
 
@@ -65,6 +69,10 @@ def _flops(event: Operation) -> int:
             return _convolution(event, x, out)
         case "einsum":
             return _einsum(event)
+        case "attention" | "transformer" if event.layer is not None:
+            table = of_layer(event.layer) or {}
+            shapes = {name: shape for name, (shape, _) in table.items()}
+            return transformers.flops(event.layer, shapes, given) or 0
         case "scaled_dot_product_attention" if x and out:
             key, value = _sizes(given.get("key")), _sizes(given.get("value"))
             if key and value:

@@ -146,6 +146,35 @@ class Stacked(nn.Module):
         return self.decoder(self.plain(self.encoder(x)), x)
 
 
+class Encoded(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, 4, 3 * width, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 3, nn.LayerNorm(width), enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(width, 2, width, batch_first=True), 2)
+
+    def forward(self, x, y):
+        return self.decoder(y, self.encoder(x))
+
+
+class Translated(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.transformer = nn.Transformer(width, 4, 2, 1, 2 * width)
+
+    def forward(self, x, y):
+        return self.transformer(x, y)
+
+
+class Attending(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
+
+    def forward(self, x, y):
+        return self.attention(x, y, y)[0]
+
+
 class Unknown(nn.Module):
     def __init__(self, width: int):
         super().__init__()

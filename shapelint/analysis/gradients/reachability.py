@@ -38,7 +38,6 @@ class Reached:
     pooled: frozenset[int]
     within: frozenset[int]  # the places of the events, but for the losses themselves
     parts: tuple[Input, ...]  # items of what calls give
-    items: frozenset[tuple[int, str]]  # parts of what calls give, by place and name: they come again in each round
     attributes: frozenset[str]  # of objects
 
 
@@ -93,8 +92,7 @@ def reached_by_losses(events: Sequence[Event]) -> Iterator[Reached]:
                 queue.append(maker)
     ends = {id(maker.site.node) for value, _, is_certain in losses(events) if is_certain for maker in makers(value)}
     within = frozenset(id(event.site.node) for event in queue) - ends
-    places = frozenset((id(event.site.node), event.name) for event in items)
-    yield Reached(frozenset(seen), frozenset(pooled), within, tuple(items), places, frozenset(attributes))
+    yield Reached(frozenset(seen), frozenset(pooled), within, tuple(items), frozenset(attributes))
 
 
 def holders(value: Value | None) -> Iterator[Event]:
@@ -118,7 +116,7 @@ def trusting(events: Sequence[Event], reached: Reached) -> Flow:
     """The data flow in which an unknown callee is attached only if it is a module, or a loss hangs on what it gave."""
     modules = used_as_modules(events)
     frozen, taken = handled(events), taken_for_losses(events)[0]
-
+    parts = {(id(part.site.node), part.name) for part in reached.parts}  # by place: they come again in each round
     direct = {id(maker) for value, _, is_certain in losses(events) if is_certain for maker in holders(value)}
 
     def is_module_call(call: Call) -> bool:
@@ -129,7 +127,7 @@ def trusting(events: Sequence[Event], reached: Reached) -> Flow:
             made = maker_of(call.source) if call.source is not None else None
             is_given = isinstance(made, Call) and isinstance(maker_of(made.callee), Input)
             is_taken = not taken.isdisjoint({(id(made), call.name), (id(made), "")})
-            is_part = is_given and (is_taken or (id(call.site.node), call.name) in reached.items)
+            is_part = is_given and (is_taken or (id(call.site.node), call.name) in parts)
             return (
                 isinstance(made, Call)
                 and id(call) not in direct
