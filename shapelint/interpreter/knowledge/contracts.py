@@ -16,6 +16,7 @@ from shapelint.events import Meeting
 from shapelint.interpreter import subscripts
 from shapelint.interpreter.flow import conditions
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.knowledge import hypotheses
 from shapelint.interpreter.operations import Arguments
 from shapelint.provenance import originate
 
@@ -163,10 +164,19 @@ def meet_return(frame: Frame, value: Value, node: cst.Return) -> Value:
     reason = match.reason if match.verdict is Verdict.CONTRADICTED else None
     name = frame.function.name
     frame.tell(Meeting(value, declaration, "return", name, frame.site(node), reason, name))
-    if reason is not None:
+    if reason is not None or not may_trust(frame):
         return value
     stated = declared(frame, frame.return_hint, (frame.key, "return"), name)
     return informed(value, in_terms_of(match.bindings, stated))
+
+
+def may_trust(frame: Frame) -> bool:
+    """Whether annotations of this file count: those of other files do until the code here contradicts them."""
+    if frame.module is frame.run.module:
+        return True
+    if frame.run.supposing:
+        hypotheses.note(frame)
+    return frame.run.supposing
 
 
 def in_terms_of(bindings: Bindings, stated: Value) -> Value:
