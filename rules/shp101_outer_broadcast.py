@@ -35,6 +35,7 @@ from shapelint.analysis.axes.columns import (
     Table,
     averaged_tables,
     batch_table,
+    is_averaged,
     is_meant,
     label_table,
     moved_table,
@@ -42,10 +43,10 @@ from shapelint.analysis.axes.columns import (
     tally_table,
 )
 from shapelint.analysis.axes.outer import taken_over
-from shapelint.analysis.evidence import BROADCASTING, broadcasts, clue, made_by, name_of, shortened, tensors_of
+from shapelint.analysis.evidence import BROADCASTING, broadcasts, clue, name_of, shortened, tensors_of
 from shapelint.analysis.index import operations
 from shapelint.domain.memory import cost
-from shapelint.domain.values import NONE, Tensor
+from shapelint.domain.values import Tensor
 from shapelint.events import Event, Operation
 from shapelint.fixes.proposals import is_column_for_certain, sites_of, squeezed, squeezed_words
 from shapelint.rule import Clue, Report
@@ -55,7 +56,7 @@ AT_CALLS = True
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, table in chain(tables(events), averaged_tables(events)):
-        if not is_meant(event, table) or is_averaged_product(events, event, table):
+        if not is_meant(event, table) or is_averaged(events, event, table):
             clues = [clue(event, table.column, table.place), clue(event, table.vector)]
             if (reduction := taken_over(events, event)) is not None:
                 clues.append(
@@ -70,14 +71,6 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
                 fix_message=squeezed_words(event, table),
                 fix_is_safe=is_column_for_certain(table),
             )
-
-
-def is_averaged_product(events: Sequence[Event], event: Operation, table: Table) -> bool:
-    """Whether the mean of all products is taken: the product of two means, for which nobody makes a table."""
-    reduction = taken_over(events, event) if event.name == "mul" and not table.is_explicit else None
-    if reduction is None or reduction.name != "mean" or made_by(reduction.values[0]) is not event:
-        return False
-    return reduction.arguments.get("dim", NONE) == NONE
 
 
 def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:

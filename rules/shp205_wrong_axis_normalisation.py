@@ -28,10 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shapelint.analysis.axes import normalised_axis, sample_axis, unit_length
+from shapelint.analysis.axes.normalised_axis import place
 from shapelint.analysis.evidence import name_of, shortened
 from shapelint.analysis.index import operations
 from shapelint.domain.values import NONE, Tensor, Value
-from shapelint.events import Event, Kind, Operation, Site
+from shapelint.events import Event, Kind, Operation
 from shapelint.fixes.proposals import along
 from shapelint.rule import Clue, Report
 
@@ -110,18 +111,3 @@ def default_of(x: Value) -> str:
     if not isinstance(x, Tensor) or x.shape.rank is None:
         return "works along axis 0 of 1-D and 3-D input, else along axis 1"
     return f"works along axis {0 if x.shape.rank in {0, 1, 3} else 1} of {x.shape}"
-
-
-def place(events: Sequence[Event], event: Operation) -> Site:
-    """The call; the constructor where several layers are called as one, as in nn.Sequential."""
-    maker = built_at(event)
-    if maker is None:
-        return event.site
-    others = (other for other in events if isinstance(other, Operation) and other.site.node is event.site.node)
-    shared = any((other := built_at(later)) is None or other.node is not maker.node for later in others)
-    return maker if shared else event.site
-
-
-def built_at(event: Operation) -> Site | None:
-    """Where the layer is constructed that is called; several objects of a class have one place."""
-    return event.layer.made_by.site if event.layer is not None and event.layer.made_by is not None else None

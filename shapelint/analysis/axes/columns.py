@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import product, takewhile
 
 from shapelint.analysis.axes.alignment import axis_symbol
+from shapelint.analysis.axes.outer import taken_over
 from shapelint.analysis.evidence import (
     PLACE_KEEPING,
     axes_of,
@@ -24,7 +25,21 @@ from shapelint.analysis.uses import part_of
 from shapelint.domain.dims import ONE, Dim, Origin
 from shapelint.domain.record import record
 from shapelint.domain.shapes import line_up, never_equal
-from shapelint.domain.values import UNKNOWN, Axis, Float, Int, Maker, Run, Shape, Slice, Tensor, Tuple, Value, maker_of
+from shapelint.domain.values import (
+    NONE,
+    UNKNOWN,
+    Axis,
+    Float,
+    Int,
+    Maker,
+    Run,
+    Shape,
+    Slice,
+    Tensor,
+    Tuple,
+    Value,
+    maker_of,
+)
 from shapelint.events import Carried, Event, Grown, Kind, Operation
 from shapelint.ops.indexing import indexed
 from shapelint.ops.op import ShapeError, Unknowable
@@ -241,6 +256,27 @@ def is_meant(event: Operation, table: Table) -> bool:
     return any(identity(v) == identity(before) for v in elementwise_sources(table.vector)) or (
         is_grid(before) and is_grid(table.vector)
     )
+
+
+def is_averaged(events: Sequence[Event], event: Operation, table: Table) -> bool:
+    """Whether a mean of all pairs is taken for which nobody makes a table.
+
+    That of products is the product of two means. That of a layer's column less a row of data is a loss.
+    """
+    is_product = event.name == "mul" and not table.is_explicit
+    is_loss = event.name == "sub" and table.is_explicit and is_row_by_chance(table)
+    reduction = taken_over(events, event) if is_product or is_loss else None
+    if reduction is None or reduction.name != "mean" or (is_product and made_by(reduction.values[0]) is not event):
+        return False
+    return reduction.arguments.get("dim", NONE) == NONE
+
+
+def is_row_by_chance(table: Table) -> bool:
+    """Whether a list of one list meets a layer's (n, 1): nobody put an axis into either, or turned one over."""
+    row = made_by(within_call(table.vector))
+    if table.maker is not Maker.LAYER or not isinstance(row, Operation) or row.name not in {"tensor", "array"}:
+        return False
+    return any(isinstance(value, Tuple) for value in row.arguments.values())
 
 
 def are_of_pairs(kept: Operation, other: Operation) -> bool:

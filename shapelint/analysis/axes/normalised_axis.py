@@ -10,7 +10,7 @@ from shapelint.analysis.index import operations
 from shapelint.analysis.uses import LAST_AXIS_LAYERS, Use, consumers, is_same, made, uses
 from shapelint.domain.dims import ONE, Dim
 from shapelint.domain.values import NONE, Const, GraphState, Int, Maker, Tensor, Tuple, Unknown, Value, options
-from shapelint.events import Event, Joined, Kind, Operation
+from shapelint.events import Event, Joined, Kind, Operation, Site
 from shapelint.ops.distributions import VECTOR
 from shapelint.ops.equations import ELLIPSIS, terms_of
 
@@ -361,3 +361,18 @@ def _size(value: Value) -> Dim | None:
         case Tuple(items=(Int(dim=dim),)):
             return dim
     return None
+
+
+def place(events: Sequence[Event], event: Operation) -> Site:
+    """The call; the constructor where several layers are called as one, as in nn.Sequential."""
+    maker = built_at(event)
+    if maker is None:
+        return event.site
+    others = (other for other in events if isinstance(other, Operation) and other.site.node is event.site.node)
+    shared = any((other := built_at(later)) is None or other.node is not maker.node for later in others)
+    return maker if shared else event.site
+
+
+def built_at(event: Operation) -> Site | None:
+    """Where the layer is constructed that is called; several objects of a class have one place."""
+    return event.layer.made_by.site if event.layer is not None and event.layer.made_by is not None else None

@@ -88,7 +88,7 @@ def _multiplies(found: Round, call: Call) -> bool:
         for event in found.all_rounds
         if isinstance(event, Operation) and event.name in MATMULS and event.kind is Kind.CONTRACTION
         for value in event.operands
-        if value.shape.rank in {1, None}
+        if _may_be_row(value)
     )
     rows = (row for value in vectors if (row := _row_event(value)) is not None)  # of this round, or of one before
     return bool(given) and any(id(row.site.node) in given for row in rows)
@@ -98,8 +98,13 @@ def _row_event(value: Value) -> Operation | None:
     """The indexing by rounds that a vector, or what may be one, is the outcome of."""
     match maker_of(value):
         case Operation(name="getitem", arguments={"index": index}, result=Tensor() as row) as event:
-            return event if row.shape.rank in {1, None} and _is_round(index) else None
+            return event if _may_be_row(row) and _is_round(index) else None
     return None
+
+
+def _may_be_row(value: Tensor) -> bool:
+    """A vector, what may be one, or a table of one row."""
+    return value.shape.rank in {1, None} or (value.shape.rank == 2 and value.shape.head[0].size == ONE)
 
 
 def _is_value(callee: Unknown) -> bool:
