@@ -8,7 +8,7 @@ from itertools import islice, product
 
 import libcst as cst
 
-from shapelint.domain.joins import join
+from shapelint.domain.joins import SIZED, join, resolve
 from shapelint.domain.record import record
 from shapelint.domain.regions import is_without_gradients
 from shapelint.domain.values import (
@@ -100,7 +100,17 @@ def of_many(spelling: Spelling, arguments: Arguments) -> Arguments:
 
 def call_layer(frame: Frame, layer: Layer, arguments: Arguments, node: cst.CSTNode) -> Value | None:
     """What an object of a library class gives when it is called; None where that is not modelled."""
-    return on_object(frame, layer, lambda: bind_call(layer, arguments.args, arguments.kwargs), arguments, node)
+    known = with_facts(frame, layer)
+    return on_object(frame, layer, lambda: bind_call(known, arguments.args, arguments.kwargs), arguments, node)
+
+
+def with_facts(frame: Frame, layer: Layer) -> Layer:
+    """A layer whose sizes are no longer those of defaults where this path has others."""
+    facts = {symbol: dim for symbol, dim in frame.facts.items() if symbol.default is not None}
+    if not facts:
+        return layer
+    config = {name: resolve(value, facts) if type(value) in SIZED else value for name, value in layer.config.items()}
+    return replace(layer, config=config)
 
 
 def call_method(frame: Frame, layer: Layer, name: str, arguments: Arguments, node: cst.CSTNode) -> Value | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from shapelint.domain.dims import ONE, Origin, as_dim
+from shapelint.domain.dims import ONE, Origin, Symbol, as_dim
 from shapelint.domain.values import (
     NONE,
     Class,
@@ -56,6 +56,8 @@ def assume(frame: Frame, test: cst.BaseExpression, truth: bool) -> None:
 
 
 def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.BaseExpression, truth: bool) -> None:
+    if type(right) is cst.Integer and type(left) in NAMED:
+        without_default(frame, left, operator, right, truth)
     match operator, right:
         case _ if type(right) is cst.Integer and (operator, right.value, truth) in AT_MOST_ONE:
             is_one(frame, left)
@@ -75,6 +77,20 @@ def compared(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.B
             x, y = quietly(frame, left), quietly(frame, right)
             if isinstance(x, Int) and isinstance(y, Int):
                 frame.alive = operators.compared(operator, x.dim, y.dim) != Const(not truth)
+
+
+NAMED = frozenset({cst.Name, cst.Attribute})
+
+
+def without_default(frame: Frame, left: cst.BaseExpression, operator: str, right: cst.Integer, truth: bool) -> None:
+    """`if width == 6: ... else:` where 6 is the default of a parameter: there it has another value."""
+    value = quietly(frame, left)
+    symbol = value.dim.symbol if isinstance(value, Int) else None
+    ordering = operators.ORDERINGS.get(operator)
+    if symbol is None or symbol.default is None or ordering is None:
+        return
+    if ordering(symbol.default, right.evaluated_value) is not truth:
+        learn(frame.facts, as_dim(symbol), as_dim(Symbol(symbol.name, symbol.origin, ("given", symbol))))
 
 
 # Tests that come out so where a size is 1: an axis has no fewer elements.
