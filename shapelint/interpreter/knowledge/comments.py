@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from shapelint.annotations.comments import Claim, claims
-from shapelint.domain.dims import Dim, Origin, Symbol, Truth, as_dim, compare, divide, meant_different
-from shapelint.domain.values import UNKNOWN, Function, Instance, Int, Shape, Tensor, Tuple, Unknown, Value
+from shapelint.domain.dims import ONE, Dim, Origin, Symbol, Truth, as_dim, compare, divide, meant_different
+from shapelint.domain.values import UNKNOWN, Function, Instance, Int, Maker, Shape, Tensor, Tuple, Unknown, Value
 from shapelint.events import Claimed
 from shapelint.interpreter.frame import Frame
 from shapelint.interpreter.knowledge import hypotheses
@@ -117,8 +117,12 @@ def _contradiction(shape: Shape, stated: Claim, sizes: Sequence[tuple[Dim, ...]]
     lined_up = [*zip(reversed(shape.tail if shape.rank is None else shape.head), reversed(wanted))]
     if not has_rest and shape.rank is None:
         lined_up += zip(shape.head, wanted)
+    words = {symbol for size in sizes for meaning in size for symbol in meaning.symbols()}
+    is_synonym = words.isdisjoint(symbol for part in shape.axes for symbol in part.size.symbols())
     for part, (text, size) in lined_up[::-1]:
-        if any(_differ(part.size, meaning) for meaning in size):
+        if part is shape.axis(0) and part.size == ONE and part.maker in {None, Maker.INSERTED}:
+            continue  # a batch of one is a batch
+        if any(_differ(part.size, meaning) and not (is_synonym and _are_axes(part.size, meaning)) for meaning in size):
             meaning = f" ({size[0]})" if text.replace(" ", "") != str(size[0]).replace(" ", "") else ""
             return f"has {part.size} where the comment says {text}{meaning}"
     is_moved = _is_reordered(shape, sizes) or (not has_rest and _is_elsewhere(shape, sizes))
@@ -171,6 +175,11 @@ def _differ(found: Dim, stated: Dim) -> bool:
     if a is not None and b is not None and a.origin is b.origin is Origin.SIZE and a.derivation is b.derivation is None:
         return a.scope == b.scope and a.name != b.name
     return _is_named(divide(stated, found)) or (stated.value is None and _is_named(divide(found, stated)))
+
+
+def _are_axes(found: Dim, stated: Dim) -> bool:
+    """Whether both are names of axes: (batch_size, k) may be what the author calls (N, K) elsewhere."""
+    return all(dim.symbol is not None and dim.symbol.origin is Origin.AXIS for dim in (found, stated))
 
 
 def _is_named(quotient: Dim | None) -> bool:
