@@ -267,6 +267,12 @@ def vectors(d: Drawing) -> Call:
     return (d.array((*d.sizes(0, 2), last)), d.array((*d.choice(((), d.sizes(0, 1))), last))), {}
 
 
+def two_lines(d: Drawing) -> Call:
+    """Two lines of numbers, of which none need be as long as the other."""
+    mode = d.choice(("full", "same", "valid"))
+    return (d.array(d.sizes(1, 1)), d.array(d.sizes(1, 1))), d.choice(({}, {"mode": mode}))
+
+
 def square(d: Drawing) -> Call:
     n = d.choice((1, 2, 3, 5))
     matrix = d.array((*d.sizes(0, 1), n, n), d.choice(("float32", "float32", "complex64", "int32")))
@@ -528,6 +534,7 @@ def pair(d: Drawing) -> Call:
 RECIPES: Mapping[str, Callable[[Drawing], Call]] = {
     **dict.fromkeys(["matmul", "dot"], matrices),
     **dict.fromkeys(["inner", "vecdot"], vectors),
+    **dict.fromkeys(["convolve", "correlate"], two_lines),
     **dict.fromkeys(["inv", "det", "slogdet", "cholesky", "cond", "expm", "cho_factor"], square),
     **dict.fromkeys(["eig", "eigh", "eigvals", "eigvalsh"], square),
     **{f"{name}.outer": pair for name in UFUNCS},

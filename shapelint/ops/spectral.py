@@ -1,11 +1,11 @@
-"""Fourier transforms, short-time ones, and windows."""
+"""Signals: Fourier transforms, short-time ones, windows, and convolutions of two lines of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from shapelint.domain.dims import Dim, as_dim
-from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Int, Maker, Shape, Tensor, Tuple, Value, shape_of
+from shapelint.domain.dims import Dim, anonymous, as_dim, derive
+from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Const, Int, Maker, Shape, Tensor, Tuple, Value, shape_of
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
 from shapelint.ops.creation import TORCH, of_floats
@@ -30,6 +30,7 @@ from shapelint.ops.runs import ends, joined
 
 LAST = Int(as_dim(-1))
 LAST_TWO = Tuple((Int(as_dim(-2)), LAST))
+FULL, VALID = Const("full"), Const("valid")
 LIBRARIES = ("torch.fft", "numpy.fft", "jax.numpy.fft")
 Lengths = Callable[[Dim, bool], Dim]  # how long the last axis becomes, whether that length was asked for
 
@@ -196,6 +197,29 @@ TRANSFORMS: tuple[tuple[str, Lengths, DtypeRule], ...] = (
     ("hfft", doubled, real_spectrum),
     ("ihfft", halved, complex_spectrum),
 )
+
+
+def convolved(x: Value, y: Value, mode: Value = FULL) -> Shape:
+    """(n), (m) -> (n + m - 1), (max(n, m)) or (max(n, m) - min(n, m) + 1) by `mode`"""
+    left, right = (tensor(value).shape for value in (x, y))
+    if left.rank != 1 or right.rank != 1:
+        raise Unknowable("lines of numbers")
+    n, m = left.head[0].size, right.head[0].size
+    match mode:
+        case Const(value="full"):
+            return shape_of(n + m - 1)
+        case Const(value="same"):
+            return shape_of(derive("max", n, m))
+        case Const(value="valid"):
+            return shape_of(derive("max", n, m) - derive("min", n, m) + 1)
+    return shape_of(anonymous(object()))
+
+
+def correlated(x: Value, y: Value, mode: Value = VALID) -> Shape:
+    """As `convolved`, by default where both overlap for certain."""
+    return convolved(x, y, mode)
+
+
 FREQUENCIES = (("fftfreq", frequencies), ("rfftfreq", half_frequencies))
 WINDOWS = "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall"
 OLD_WINDOWS = "bartlett_window blackman_window hamming_window hann_window kaiser_window"
@@ -247,5 +271,7 @@ OPS: tuple[Op, ...] = (
             "return_complex)",
         ),
     ),
+    Op("convolve", convolved, ("numpy.convolve(a, v: y, mode)", "jax.numpy.convolve(a, v: y, mode)")),
+    Op("correlate", correlated, ("numpy.correlate(a, v: y, mode)", "jax.numpy.correlate(a, v: y, mode)")),
     Op("window", window, _windows(), Kind.CREATION, of_floats, GraphEffect.CONSTANT),
 )  # fmt: skip

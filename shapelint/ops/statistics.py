@@ -240,6 +240,7 @@ OPS: tuple[Op, ...] = (
     _op("histogram", histogram, "torch.histogram(input, bins, *, range, weight, density)", graph=NO_GRAPH),
     _op("histogram", histogram_dd, "torch.histogramdd(input, bins, range, weight, density)", graph=NO_GRAPH),
     _op("trapezoid", trapezoid, f"torch.trapezoid({SAMPLES})", f"torch.trapz({SAMPLES})", dtype=integrated),
+    _op("trapezoid", trapezoid, *_both("trapezoid", "y, x, dx, axis"), "numpy.trapz(y, x, dx, axis)", dtype=integrated),
     _op("trapezoid", cumulative_trapezoid, f"torch.cumulative_trapezoid({SAMPLES})", dtype=integrated),
     _op("interp", interp, *_both("interp", "x, xp, fp, left, right, period"), dtype=at_least_double),
     _op("polyval", polyval, "numpy.polyval(p, x)", "jax.numpy.polyval(p, x, *, unroll)", dtype=unknown_dtype),
