@@ -9,7 +9,16 @@ from shapelint.domain.values import FALSE, NONE, TRUE, Axis, Const, Int, Maker, 
 from shapelint.events import Kind
 from shapelint.ops.axes import resized
 from shapelint.ops.creation import TORCH, of_floats
-from shapelint.ops.dtypes import element_dtype, is_inexact, magnitude, result_dtype, to_complex, to_real
+from shapelint.ops.dtypes import (
+    default_dtype,
+    element_dtype,
+    is_inexact,
+    magnitude,
+    promote,
+    result_dtype,
+    to_complex,
+    to_real,
+)
 from shapelint.ops.op import (
     DtypeRule,
     GraphEffect,
@@ -220,6 +229,12 @@ def correlated(x: Value, y: Value, mode: Value = VALID) -> Shape:
     return convolved(x, y, mode)
 
 
+def as_signals(bound: Mapping[str, Value], library: str | None) -> str | None:
+    """Whole numbers stay whole in NumPy; jax makes floats of them first."""
+    dtype = promote([tensor(bound["x"]), tensor(bound["y"])], library)
+    return dtype if library == "numpy" or dtype is None or is_inexact(dtype) else default_dtype(library, "float")
+
+
 FREQUENCIES = (("fftfreq", frequencies), ("rfftfreq", half_frequencies))
 WINDOWS = "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann kaiser nuttall"
 OLD_WINDOWS = "bartlett_window blackman_window hamming_window hann_window kaiser_window"
@@ -271,7 +286,9 @@ OPS: tuple[Op, ...] = (
             "return_complex)",
         ),
     ),
-    Op("convolve", convolved, ("numpy.convolve(a, v: y, mode)", "jax.numpy.convolve(a, v: y, mode)")),
-    Op("correlate", correlated, ("numpy.correlate(a, v: y, mode)", "jax.numpy.correlate(a, v: y, mode)")),
+    *(
+        Op(name, shape, tuple(f"{lib}.{name}(a, v: y, mode)" for lib in ("numpy", "jax.numpy")), dtype=as_signals)
+        for name, shape in (("convolve", convolved), ("correlate", correlated))
+    ),
     Op("window", window, _windows(), Kind.CREATION, of_floats, GraphEffect.CONSTANT),
 )  # fmt: skip
