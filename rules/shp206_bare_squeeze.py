@@ -34,7 +34,7 @@ from shapelint.analysis.evidence import axes_of, clue, made_by, name_of
 from shapelint.analysis.index import operations
 from shapelint.analysis.uses import consumers, made
 from shapelint.domain.dims import ONE, Dim, Origin
-from shapelint.domain.values import NONE, Maker, Tensor
+from shapelint.domain.values import NONE, Axis, Maker, Tensor
 from shapelint.events import Event, Kind, Operation
 from shapelint.fixes.proposals import axes_named, axes_to_name
 from shapelint.rule import Report
@@ -82,6 +82,8 @@ def leading_axis(operand: Tensor) -> str:
     of_layer = isinstance(event, Operation) and event.kind is Kind.LAYER and event.name != "interpolate"
     for index, axis in enumerate(shape.head[first:], first):
         if axis.size != ONE or not of_layer:
+            if index == first and axis.size == ONE and is_of_data(shape.head[index + 1 :]):
+                continue  # (1, n, 5), where n is what a mask leaves
             return f"its axis {index} ({axis.size})" if shape.least_rank > 1 and may_be_one(axis.size) else ""
     ones = [axis for axis in shape.tail if axis.size == ONE]
     if any(axis.maker is Maker.LAYER or (axis is shape.tail[-1] and is_column(event)) for axis in ones):
@@ -92,6 +94,12 @@ def leading_axis(operand: Tensor) -> str:
         is_table = isinstance(right, Operation) and right.name == "transpose"  # nobody transposes a vector
         return f"the axis of {rows.size}" if rows and is_table and may_be_one(rows.size) else ""
     return ""
+
+
+def is_of_data(axes: Sequence[Axis]) -> bool:
+    """Whether the next axis counts what the data decide."""
+    symbol = axes[0].size.symbol if len(axes) > 1 else None
+    return symbol is not None and symbol.origin is Origin.DATA
 
 
 def is_column(event: Event | None) -> bool:

@@ -7,21 +7,22 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, made_by
+from shapelint.analysis.evidence import PLACE_KEEPING, axes_of, elementwise_sources, identity, made_by
 from shapelint.domain.dims import ONE, Dim
 from shapelint.domain.shapes import broadcast, line_up
 from shapelint.domain.values import NONE, Axis, Const, Run, Shape, Slice, Tensor, Tuple, Unknown, Value
 from shapelint.events import Event, Kind, Operation
+from shapelint.ops.equations import terms_of
 from shapelint.provenance import sources
 
 STRETCHING = frozenset({"expand", "expand_as", "repeat", "tile"})
 SHAPE_KEEPING = frozenset({Kind.CAST, Kind.AUTOGRAD})
 OF_TWO = frozenset({"cosine_similarity", "pairwise_distance"})
-REDUCTIONS = frozenset({"sum", "mean", "norm"}) | OF_TWO
+REDUCTIONS = frozenset({"sum", "mean", "norm", "einsum"}) | OF_TWO
 STEPS = frozenset({"pow", "square", "abs", "neg", "mul", "div"})
 OF_VECTORS = OF_TWO | {"norm"}
 LOSSES = frozenset({"mse_loss", "l1_loss"})  # with reduction="none": of each pair of features
-SQUARES = OF_VECTORS | {"pow", "square", "mul", "mse_loss"}
+SQUARES = OF_VECTORS | {"pow", "square", "mul", "mse_loss", "einsum"}
 COMPARISONS = frozenset({"eq", "ne"})  # counted over the last axis: how many letters of two codes differ
 FIRST = LOSSES | COMPARISONS | {"sub"}
 MOST_STEPS = 8
@@ -248,13 +249,14 @@ class Chain:
 
 def chain_of(reduction: Operation) -> Chain | None:
     """The chain that ends in a reduction over an axis that both stretched operands have."""
-    axes = (-1,) if reduction.name == "pairwise_distance" else axes_of(reduction)
+    rows = _rows_times_themselves(reduction) if reduction.name == "einsum" else None
+    axes = (-1,) if rows is not None or reduction.name == "pairwise_distance" else axes_of(reduction)
     if axes is None or len(axes) != 1 or reduction.problem is not None:
         return None
     if reduction.name in OF_TWO:
         return Chain(reduction, (), axes[0]) if _is_outer(reduction, axes[0], {reduction.name}) else None
     steps: list[Operation] = []
-    current = reduction.arguments.get("x")
+    current = rows or reduction.arguments.get("x")
     while isinstance(current, Tensor) and len(steps) < MOST_STEPS:
         step = made_by(current)
         if not isinstance(step, Operation) or not (step.name in FIRST | STEPS or step.kind is Kind.CAST):
@@ -263,6 +265,16 @@ def chain_of(reduction: Operation) -> Chain | None:
         if _is_outer(step, axes[0], {reduction.name, *(s.name for s in steps)}):
             return Chain(reduction, tuple(steps), axes[0])
         current = _table_of(step) if step.name not in FIRST else None
+    return None
+
+
+def _rows_times_themselves(event: Operation) -> Tensor | None:
+    """What `einsum("ijk,ijk->ij", d, d)` sums the squares of."""
+    match event.arguments:
+        case {"equation": Const(value=equation), "operands": Tuple(items=(Tensor() as x, Tensor() as y))}:
+            terms, result = terms_of(str(equation))
+            is_square = identity(x) == identity(y) and len(terms) == 2 and terms[0] == terms[1]
+            return x if is_square and result == terms[0][:-1] else None
     return None
 
 

@@ -68,7 +68,7 @@ def of_distances(chain: Chain, names: Set[str]) -> str:
         return f"`{call}({both})` {same}"
     if any(step.name == "pow" and step.arguments.get("y") not in (Int(as_dim(2)), Float(2.0)) for step in chain.steps):
         return f"`{call}` with that power {same}"
-    if names & {"pow", "square", "mul"}:
+    if names & {"pow", "square", "mul", "einsum"}:
         mean = f" / {both.partition(',')[0]}.shape[-1]" if chain.reduction.name == "mean" else ""
         return f"`{call}({both}) ** 2{mean}` {same}"
     metric = "'cityblock'" if chain.library == "numpy" else "p=1"
