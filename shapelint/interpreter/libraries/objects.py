@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import libcst as cst
 
@@ -95,8 +96,27 @@ def is_of_other(name: str, arguments: Arguments) -> bool:
     """`ax.scatter(x, y, c=labels)` draws points, an array's takes an axis first; `run.log(values)` is a logger's."""
     if name in ALONE:
         return bool(arguments.args or arguments.kwargs)
+    if arguments.kwargs and not arguments.kwargs.keys() <= keywords_of(name):
+        return True  # points.norm(epsilon=1e-8)
     first = arguments.args[0] if arguments.args else None
     return name == "scatter" and (isinstance(first, Tensor | Tuple | Many) or not arguments.kwargs.keys() <= SCATTERED)
+
+
+# What methods of arrays take by keyword besides what the table of ops has of them.
+COMMON = frozenset("""
+    accumulate alpha atol beta casting copy correction create_graph ddof decimals descending device diagonal dtype
+    equal_nan fill_value force generator gradient include_self initial inputs interpolation largest layout max mean
+    memory_format method min mode non_blocking order out output_size p pin_memory reduce repeats requires_grad
+    retain_graph rounding_mode rtol side sorted stable std subok unbiased value values weights where
+""".split())  # fmt: skip
+CLASSES = ("torch.Tensor", "numpy.ndarray", "jax.Array")
+
+
+@lru_cache(maxsize=256)
+def keywords_of(name: str) -> frozenset[str]:
+    """The keywords that a method of this name has in any class of arrays; the table need not have all of them."""
+    spellings = [found for cls in CLASSES if (found := lookup(f"{cls}.{name}")) is not None]
+    return COMMON.union(*(found.keywords for found in spellings))
 
 
 def made_within(result: Value, events: Sequence[Event], begun: int) -> dict[int, Value]:
