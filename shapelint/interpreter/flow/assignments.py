@@ -16,6 +16,7 @@ from shapelint.domain.values import (
     Axis,
     Const,
     Dict,
+    Float,
     Function,
     Instance,
     Int,
@@ -162,12 +163,8 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
     match container:
         case Tensor() | Union() if all(isinstance(option, Tensor) for option in options(container)):
             set_elements(frame, target, container, index, value, node)
-        case Dict(items=items, other=other, kind=kind):
-            key = expressions.key_of(index)
-            if key is not None and not frame.branch_depth:
-                changed = Dict((*((k, v) for k, v in items if k != key), (key, value)), other, kind)
-            else:
-                changed = Dict(items, value if other is None else join(other, value, frame.place(node)), kind)
+        case Dict():
+            changed = with_entry(frame, container, expressions.key_of(index), value, node)
             containers.change(frame, target.value, changed, value, node)
         case Layer():
             objects.resized(frame, container, target.value)
@@ -183,6 +180,27 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             if kind in {"Sequential", "ModuleList"}:
                 frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
             containers.change(frame, target.value, with_item(container, index, value), value, node)
+
+
+def with_entry(frame: Frame, whole: Dict, key: object, value: Value, node: cst.CSTNode) -> Dict:
+    """A dict in which a key has another value; on one of several paths it may have, and so may all where none is known.
+
+    Layers and objects are what they were: what is told apart there is not what they hold.
+    """
+
+    def perhaps(old: Value, place: object) -> Value:
+        return join(old, value, (frame.place(node), place)) if type(old) in NUMBERS else old
+
+    if key is not None and not frame.branch_depth:
+        return replace(whole, items=(*((k, v) for k, v in whole.items if k != key), (key, value)))
+    items = tuple((k, perhaps(v, k) if key in {None, k} else v) for k, v in whole.items)
+    if key is None or all(key != k for k, _ in items):
+        other = value if whole.other is None else join(whole.other, value, frame.place(node))
+        whole = replace(whole, other=other)
+    return replace(whole, items=items)
+
+
+NUMBERS = frozenset({Tensor, Int, Float, Union, Tuple, Many})
 
 
 def set_elements(
