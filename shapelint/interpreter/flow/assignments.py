@@ -176,7 +176,7 @@ def set_item(frame: Frame, target: cst.Subscript, value: Value, node: cst.CSTNod
             growth.replaced(frame, target.value, item, value)
             either = containers.either(frame, item, value, node)
             containers.change(frame, target.value, replace(container, item=either, tail=()), value, node)
-        case Tuple(items=items, kind=kind):
+        case Tuple(kind=kind):
             if kind in {"Sequential", "ModuleList"}:
                 frame.tell(Written(container, frame.site(target).text, value, frame.site(node)))
             containers.change(frame, target.value, with_item(container, index, value), value, node)

@@ -103,7 +103,13 @@ def is_of_other(name: str, arguments: Arguments) -> bool:
 
 
 # What methods of arrays take by keyword besides what the table of ops has of them.
-COMMON = frozenset(["accumulate", "alpha", "atol", "beta", "casting", "copy", "correction", "create_graph", "ddof", "decimals", "descending", "device", "diagonal", "dtype", "equal_nan", "fill_value", "force", "generator", "gradient", "include_self", "initial", "inputs", "interpolation", "largest", "layout", "max", "mean", "memory_format", "method", "min", "mode", "non_blocking", "order", "out", "output_size", "p", "pin_memory", "reduce", "repeats", "requires_grad", "retain_graph", "rounding_mode", "rtol", "side", "sorted", "stable", "std", "subok", "unbiased", "value", "values", "weights", "where"])  # fmt: skip
+_COMMON = """
+    accumulate alpha atol beta casting copy correction create_graph ddof decimals descending device diagonal dtype
+    equal_nan fill_value force generator gradient include_self initial inputs interpolation largest layout max mean
+    memory_format method min mode non_blocking order out output_size p pin_memory reduce repeats requires_grad
+    retain_graph rounding_mode rtol side sorted stable std subok unbiased value values weights where
+"""
+COMMON = frozenset(_COMMON.split())
 CLASSES = ("torch.Tensor", "numpy.ndarray", "jax.Array")
 
 
