@@ -70,6 +70,8 @@ OPERATIONS: Mapping[str, tuple[str, Kind]] = {
 
 # What only arrays have: an unknown value with it counts as one.
 INHERITED = frozenset({"weight", "bias"})  # what classes that derive from a layer have of it
+# Methods that somebody gets hold of without calling them here: `log(rows.append)`; who has them fills the list.
+FILLING = frozenset({"append", "appendleft", "extend", "insert", "pop", "remove", "clear", "update", "setdefault"})
 ARRAY_ATTRIBUTES = frozenset({"shape", "ndim", "T", "mT"})
 
 
@@ -78,6 +80,8 @@ def attribute(frame: Frame, node: cst.Attribute) -> Value:
     name = node.attr.value
     if isinstance(base, Unknown) and name in ARRAY_ATTRIBUTES:
         base = as_tensor(frame, base, node.value)
+    if name in FILLING and isinstance(base, Tuple | Many | Dict):
+        rebind(frame, node.value, Dict((), UNKNOWN) if isinstance(base, Dict) else Many(UNKNOWN, None, base.kind))
     return frame.known(attribute_of(frame, base, name, node))
 
 

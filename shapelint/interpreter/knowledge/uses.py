@@ -14,6 +14,7 @@ from shapelint.domain.values import (
     NONE,
     TRUE,
     Const,
+    Float,
     Int,
     Layer,
     Run,
@@ -215,7 +216,8 @@ AXES = frozenset({"transpose", "swapaxes", "swapdims", "unsqueeze", "flatten"})
 JOINING = frozenset({"cat", "concat", "concatenate", "stack"})
 EINOPS = frozenset({"rearrange", "reduce", "repeat"})
 CLASSES = frozenset({"cross_entropy", "nll_loss"})
-TELLING = frozenset({"permute", "einsum", "interpolate", *EINOPS, *RANKS, *ENDS, *AXES, *JOINING, *CLASSES})
+LISTS = frozenset({"array", "asarray"})
+TELLING = frozenset({"permute", "einsum", "interpolate", *EINOPS, *RANKS, *ENDS, *AXES, *JOINING, *CLASSES, *LISTS})
 
 
 def of_call(callee: str, arguments: Arguments) -> Iterator[Use]:
@@ -309,11 +311,42 @@ def joined(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) -
     return replace(arguments, args=(replace(sequence, items=tuple(known)), *rest))
 
 
+def of_lists(frame: Frame, sequence: Value, node: cst.CSTNode, rank: int | None) -> Value:
+    """`np.array([[c, -s], [s, 0]])`: what stands beside numbers in a list is a number; `rank` is that of the whole."""
+    match sequence:
+        case Tuple(items=items):
+            below = None if rank is None else rank - 1
+            return replace(sequence, items=tuple(of_lists(frame, item, node, below) for item in items))
+        case Tensor(shape=Shape(run=Run())) if rank is not None and rank >= 0:
+            return array(frame, sequence, Use(rank=rank), None, node) or sequence
+    return sequence
+
+
+def ranks_of(sequence: Value) -> Iterator[int]:
+    """How many axes an array of a list has, by each of its parts that tells."""
+    match sequence:
+        case Tuple(items=items):
+            yield from (rank + 1 for item in items for rank in ranks_of(item))
+        case Int() | Float():
+            yield 0
+        case Tensor(shape=Shape(head=head, run=None)):
+            yield len(head)
+
+
+def listed(frame: Frame, arguments: Arguments, node: cst.CSTNode) -> Arguments:
+    match arguments.args:
+        case (Tuple(kind="list" | "tuple") as sequence, *rest) if len(ranks := {*ranks_of(sequence)}) == 1:
+            return replace(arguments, args=(of_lists(frame, sequence, node, *ranks), *rest))
+    return arguments
+
+
 def told(frame: Frame, callee: str, arguments: Arguments, node: cst.CSTNode) -> Arguments:
     """The arguments of a library's function or method with what the call says of them."""
     name = callee.rpartition(".")[2]
     if name in JOINING:
         return joined(frame, callee, arguments, node)
+    if name in LISTS:
+        return listed(frame, arguments, node) if callee.startswith(("numpy.", "jax.")) else arguments
     if not any(may_be_open(value) for value in arguments.args):
         return arguments
     return informed(frame, of_call(callee, arguments), arguments, node)
