@@ -43,6 +43,7 @@ from shapelint.analysis.axes.columns import (
     tally_table,
 )
 from shapelint.analysis.axes.outer import taken_over
+from shapelint.analysis.axes.ranks import ranked_table
 from shapelint.analysis.evidence import BROADCASTING, broadcasts, clue, name_of, shortened, tensors_of
 from shapelint.analysis.index import operations
 from shapelint.domain.memory import cost
@@ -77,7 +78,7 @@ def tables(events: Sequence[Event]) -> Iterator[tuple[Operation, Table]]:
     for event in operations(events, BROADCASTING):
         if event.problem is None and broadcasts(event):
             for a, b in combinations(tensors_of(event), 2):
-                table = table_of(a, b) or batch_table(a, b) or moved_table(a, b)
+                table = table_of(a, b) or batch_table(a, b) or moved_table(a, b) or ranked_table(a, b)
                 if table is None and event.name in {"eq", "ne", "sub"}:
                     table = tally_table(events, a, b) if event.name == "sub" else label_table(a, b)
                 if table is not None:
