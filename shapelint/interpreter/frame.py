@@ -65,6 +65,7 @@ class Project(Protocol):
     """The other files that are linted together with this one."""
 
     scopes: dict[str, Any]  # of the modules that were executed for an import, by file name
+    transparent: set[Any]  # decorators that gave back what they got, in whatever file
     reported: dict[str, tuple[object, frozenset[tuple[str, int]]]]  # the linter's, by file name
 
     def module_source(self, dotted_name: str, from_file: str, level: int) -> tuple[str, cst.Module] | None:
@@ -96,7 +97,7 @@ class Analysis:
     evaluated: dict[int, list[Any]] = field(default_factory=dict)  # signatures in `memo`, by function
     called: dict[int, int] = field(default_factory=dict)  # functions that were evaluated for a call, and when
     told: dict[object, int] = field(default_factory=dict)  # those that a call gave an array of known rank, and when
-    transparent: set[int] = field(default_factory=set)  # decorators that gave back what they got, by their node
+    transparent: set[cst.CSTNode] = field(default_factory=set)  # decorators that gave back what they got
     begun: dict[int, frozenset[str]] = field(default_factory=dict)  # names that a loop binds anew, by its node
     stack: list[object] = field(default_factory=list)  # syntax nodes of the functions being evaluated
     credit: int = FIRST_CREDIT  # for calls, so that the cost of a file is linear

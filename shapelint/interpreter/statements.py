@@ -10,6 +10,7 @@ import libcst as cst
 from shapelint.domain.values import NONE, UNKNOWN, Layer, Library, Method, Unknown, Value
 from shapelint.events import Branch, Ends, Event, Region, Returned
 from shapelint.interpreter import containers, imports, operators
+from shapelint.interpreter.calls import evaluate_callee, evaluated_arguments
 from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.flow import assignments, conditions, growth, loops
 from shapelint.interpreter.flow.assignments import assign
@@ -68,7 +69,11 @@ def returns(frame: Frame, node: cst.Return) -> None:
 
 
 def ends_path(frame: Frame, node: cst.Raise) -> None:
-    if node.exc is not None:
+    """What is raised is no array: its constructor is not followed, only what it is given."""
+    if isinstance(node.exc, cst.Call):
+        evaluate_callee(frame, node.exc.func)
+        evaluated_arguments(frame, node.exc.args)
+    elif node.exc is not None:
         evaluate(frame, node.exc)
     ends(frame, "raise", node)
 

@@ -35,6 +35,7 @@ class Project:
     def __init__(self, roots: Iterable[str] = ()) -> None:
         self.roots = tuple(package_root(os.path.abspath(root)) for root in roots)
         self.scopes: dict[str, object] = {}  # the interpreter's: names of the modules that were executed for an import
+        self.transparent: set[object] = set()  # the interpreter's: decorators that gave back what they got
         # By file: its tree, and what is reported of it without others that call it (rules' codes and ids of nodes).
         self.reported: dict[str, tuple[object, frozenset[tuple[str, int]]]] = {}
         self._trees: OrderedDict[str, tuple[libcst.Module, int]] = OrderedDict()

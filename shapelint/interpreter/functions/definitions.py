@@ -90,7 +90,8 @@ def wrapped(frame: Frame, decorator: Function, value: Value, node: cst.FunctionD
     from shapelint.interpreter.functions.invocation import call_function
 
     run = frame.run
-    if id(decorator.node) in run.transparent:  # a registry with an entry for each of a hundred functions
+    transparent = run.transparent if run.project is None else run.project.transparent
+    if decorator.node in transparent:  # a registry with an entry for each of a hundred functions
         return value
     events, credit = run.events, run.credit
     run.events, run.credit = [], DECORATOR_CREDIT
@@ -99,7 +100,7 @@ def wrapped(frame: Frame, decorator: Function, value: Value, node: cst.FunctionD
     finally:
         run.events, run.credit = events, credit
     if made is value:
-        run.transparent.add(id(decorator.node))
+        transparent.add(decorator.node)
     return made if isinstance(made, Function | Method | Partial) else UNKNOWN
 
 
