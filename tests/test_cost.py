@@ -123,3 +123,37 @@ if __name__ == "__main__":
     assert [event.at_call for event in entered if event.function.name == "main"] == [False]
     assert [event.at_call for event in entered if event.function.name == "helper"] == [True, False]
     assert [event.at_call for event in entered if event.function.name == "other"] == [True, False]
+
+
+STACK = """\
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.layer = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Stack(nn.Module):
+    def __init__(self, dim, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([])
+        for _ in range(depth):
+            self.layers.append(nn.ModuleList([Block(dim), Block(dim)]))
+
+    def forward(self, x):
+        for first, second in self.layers:
+            x = second(first(x) + x) + x
+        return x
+"""
+
+
+def test_one_round_makes_all_blocks_of_a_stack() -> None:
+    events = interpret(cst.parse_module(STACK), "stack.py")
+    made = [e for e in events if isinstance(e, Entered) and e.at_call and e.function.name == "__init__"]
+    assert 1 <= len(made) <= 2  # another round of the loop would make two more

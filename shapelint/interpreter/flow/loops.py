@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import libcst as cst
 
 from shapelint.domain.joins import any_like, renewed, widened
 from shapelint.domain.tokens import now
 from shapelint.domain.values import (
+    NONE,
     Const,
     Float,
     Instance,
@@ -29,6 +31,7 @@ from shapelint.interpreter.expressions import evaluate, truth_of
 from shapelint.interpreter.flow import again, comprehensions, conditions, growth, iterators, lengths
 from shapelint.interpreter.flow.assignments import assign
 from shapelint.interpreter.frame import Frame
+from shapelint.interpreter.functions.states import is_part
 from shapelint.interpreter.scopes import Path
 from shapelint.ops.op import unknown_shape
 from shapelint.provenance import ancestors
@@ -36,6 +39,7 @@ from shapelint.provenance import ancestors
 MOST_PASSES = 2
 MOST_BEHIND = 100
 HELD = (Tensor, Int, Float, Const, Tuple)  # a list that is known item by item
+Held: TypeAlias = list[tuple[Instance, dict[str, Value]]]
 
 
 def loops_over(frame: Frame, node: cst.For) -> None:
@@ -123,7 +127,9 @@ def repeat(frame: Frame, node: cst.For | cst.While, begin: Callable[[], None], a
         widen(frame, entry, (frame.place(node), number))
         if passes == 1:
             forget_placeholders(frame, entry)
-        if not frame.alive or (not told and settled(entry, frame.snapshot()) and held == attributes_held(frame)):
+        if not frame.alive or (
+            not told and settled(entry, frame.snapshot()) and holds_same(held, attributes_held(frame))
+        ):
             break
     if at_least_once:  # the last of the rounds that were looked at stands for any of them
         frame.meet(ways, node)
@@ -171,7 +177,18 @@ def settled(before: Path, after: Path) -> bool:
     return all(after.names.get(name) == value for name, value in before.names.items())
 
 
-def attributes_held(frame: Frame) -> list[dict[str, Value]]:
+def attributes_held(frame: Frame) -> Held:
     """The arrays, numbers and lists that are attributes of the objects at hand: calls may change them in a round."""
     owners = [value for value in frame.scope.names.values() if isinstance(value, Instance)]
-    return [{n: v for n, v in owner.attributes.items() if isinstance(v, HELD)} for owner in owners]
+    return [(owner, {n: v for n, v in owner.attributes.items() if isinstance(v, HELD)}) for owner in owners]
+
+
+def holds_same(before: Held, after: Held) -> bool:
+    """Whether a round left all of it as it was; of layers one stands for all that the rounds add to a list."""
+    return len(before) == len(after) and all(
+        without_parts(owner, old) == without_parts(owner, new) for (owner, old), (_, new) in zip(before, after)
+    )
+
+
+def without_parts(owner: Instance, held: dict[str, Value]) -> dict[str, Value]:
+    return {name: value for name, value in held.items() if not is_part(owner.attributes.get(name, NONE))}
