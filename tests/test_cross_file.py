@@ -235,3 +235,35 @@ def pooled_right(x):
 """
     assert places(lint(helper=helper, caller=caller)) == [("helper.py", 2, "SHP407")]
     assert places(lint(path="caller.py")) == [("caller.py", 6, "SHP407")]
+
+
+STEPPING = """\
+import torch
+
+
+def apply(scaler, optimizer, *options):
+    scaler.unscale_(optimizer)
+"""
+SCALED = """\
+import torch
+import torch.nn.functional as F
+from stepping import apply
+
+
+def step(model, optimizer, x, y, options):
+    scaler = torch.amp.GradScaler("cuda")
+    with torch.autocast("cuda"):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    apply(scaler, optimizer, 1, *options)
+    print(sum(p.grad.norm() for p in model.parameters()))
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+def test_a_scaler_that_another_file_is_given_may_have_unscaled(lint: Lint) -> None:
+    found = lint(stepping=STEPPING, scaled=SCALED)
+    assert [f.code for f in found if f.code == "SHP401"] == []
+    again = SCALED.replace("apply(scaler, optimizer, 1, *options)", "print(options)")
+    assert [f.code for f in lint(scaled=again) if f.code == "SHP401"] == ["SHP401"]

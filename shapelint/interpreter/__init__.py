@@ -7,7 +7,7 @@ from itertools import islice
 
 import libcst as cst
 
-from shapelint.domain.values import Dict, Function, Instance, Tuple, Value
+from shapelint.domain.values import Class, Dict, Function, Instance, Method, Tuple, Value
 from shapelint.events import Event
 from shapelint.interpreter import expressions  # noqa: F401 - rooms import one another; expressions first
 from shapelint.interpreter.flow import rebinding
@@ -73,9 +73,9 @@ def evaluate_one(top: Frame, function: Function) -> None:
         return
     instance = typical_instance(top, owner)
     if function.name not in {"__init__", "setup"}:
-        is_static = not function.node.params.params or owner.lookup(function.name) is not function
+        is_static = not function.node.params.params or is_of_class(owner, function)
         before = dict(instance.attributes)  # what one method changes is not what another finds
-        if is_static and not is_property(owner, function):
+        if is_static:
             evaluate_alone(top, function, None)
         else:
             evaluate_alone(top, function, instance, *batches(top, function, instance))
@@ -94,10 +94,11 @@ def batches(top: Frame, function: Function, instance: Instance) -> Iterator[Valu
             yield batch
 
 
-def is_property(owner: object, function: Function) -> bool:
-    from shapelint.domain.values import Class, Method
-
-    if not isinstance(owner, Class):
-        return False
-    found = owner.lookup(function.name)
-    return isinstance(found, Method) and found.name == "property"
+def is_of_class(owner: Class, function: Function) -> bool:
+    """Whether a method gets no object: what a decorator of another library makes of it does, who defines it anew may."""
+    match owner.lookup(function.name):
+        case Method(name="staticmethod" | "classmethod"):
+            return True
+        case Function() as found:
+            return found is not function and found.scope is function.scope
+    return False

@@ -248,6 +248,8 @@ def as_tensor(frame: Frame, value: Unknown, node: cst.CSTNode, library: str | No
 def keep(frame: Frame, owner: Instance, name: str, value: Value, node: cst.CSTNode) -> None:
     """An attribute of an object is set; on one of several paths: it may be what it was before."""
     old = owner.attributes.get(name)
+    if old is None and type(owner.cls.lookup(name)) is Method:
+        return  # a property gives what it gives
     if frame.branch_depth and old is not None:
         value = widened(join(old, value, (frame.place(node), name)), (frame.place(node), "again"))
     owner.attributes[name] = value

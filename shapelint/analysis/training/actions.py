@@ -360,7 +360,8 @@ def _unclear(event: Call, roles: Roles) -> Act | None:
         return None
     if isinstance(event.callee, Function):  # `zero_grads(optimizer)` of another file, not `save(path, optimizer)`
         is_seen = id(event.callee.node) in roles.seen
-        return None if is_seen or not all(map(roles.matters, event.args)) else Act("unclear", event, given)
+        may_step = all(map(roles.matters, event.args)) or any(map(roles.is_scaler, event.args))
+        return None if is_seen or not may_step else Act("unclear", event, given)
     return Act("unclear", event, given)
 
 
