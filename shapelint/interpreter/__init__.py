@@ -95,7 +95,7 @@ def batches(top: Frame, function: Function, instance: Instance) -> Iterator[Valu
 
 
 def is_of_class(owner: Class, function: Function) -> bool:
-    """Whether a method gets no object: what a decorator of another library makes of it does, who defines it anew may."""
+    """Whether a method is not given its object; what an unknown decorator makes of it is."""
     match owner.lookup(function.name):
         case Method(name="staticmethod" | "classmethod"):
             return True
