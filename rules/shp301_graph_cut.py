@@ -1,8 +1,9 @@
 """A part of the loss is cut from the graph and trains nothing.
 
 Reports `.detach()`, `.data`, `.numpy()`, `.item()`, `.tolist()`, `float()`, `int()` and `stop_gradient` where a whole
-additive term of a loss passes through them while other terms are attached. Targets, weights and advantages beside
-an attached factor, straight-through estimators and values for the log are left alone.
+additive term of a loss passes through them while other terms are attached, and `torch.autograd.grad` without
+create_graph where one is made of gradients. Targets, weights and advantages beside an attached factor,
+straight-through estimators and values for the log are left alone.
 
 Why: the loss still falls, since its other terms train, and its value looks right. Only this gradient is missing.
 
@@ -34,7 +35,7 @@ from shapelint.analysis.gradients.dead_terms import DeadTerm, dead_terms
 from shapelint.analysis.gradients.detached_activations import detached_activations, left_in_forward, recorded_by_hooks
 from shapelint.analysis.gradients.jax_tracing import concretised, dead_objectives, without_gradient
 from shapelint.analysis.gradients.seemingly_trained import passed_by
-from shapelint.analysis.gradients.wording import arguments_of, means, quoted, reason, trained_by, words_for
+from shapelint.analysis.gradients.wording import arguments_of, means, quoted, reason, remedy, trained_by, words_for
 from shapelint.analysis.training.misdirected_losses import MisdirectedTerm, misdirected_terms
 from shapelint.analysis.training.starved import starved
 from shapelint.events import Event
@@ -106,5 +107,5 @@ def misdirected_message(term: MisdirectedTerm) -> str:
 def message(dead: DeadTerm) -> str:
     return (
         f"This term of the loss trains nothing: {reason(dead.cut)}, so {words_for(dead.cut)} gets no gradient from it. "
-        f"Compute it without {means(dead.cut)}"
+        f"{remedy(dead.cut)}"
     )

@@ -2,8 +2,9 @@
 
 Reports an optimizer that steps in every round and is never zeroed; `zero_grad()` between `backward()` and `step()`;
 clipping after the step; an iterator of parameters that is gone through twice; layers that the optimizer was not
-given; layers and copies that came into the model after the optimizer took its parameters. Gradients that are
-accumulated for some rounds on purpose, zeroed after the step, by the model or by hand, are left alone.
+given; layers and copies that came into the model after the optimizer took its parameters; functions that jax
+differentiates by what they never use. Gradients that are accumulated for some rounds on purpose, zeroed after the
+step, by the model or by hand, are left alone.
 
 Why: nothing fails. Without `zero_grad()` each step applies the sum of all gradients so far; zeroed too early,
 nothing is applied at all; clipped too late, nothing is clipped.
@@ -32,7 +33,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis.gradients.unread_arguments import unread_arguments
 from shapelint.analysis.training.forgotten import lost
+from shapelint.analysis.training.forgotten_leaves import forgotten_leaves
 from shapelint.analysis.training.misdirected_losses import misdirected
 from shapelint.analysis.training.never_zeroed import never_zeroed
 from shapelint.analysis.training.overwritten import overwritten
@@ -90,13 +93,21 @@ LOST = {
         "place, that one is not trained"
     ),
     "missing": "The loss runs through {name}, whose parameters are not among those given here: it is never trained",
+    "leaf": "The loss hangs on {name}, which requires a gradient and is not among what is given here: it never changes",
 }
 
 
 def check(events: Sequence[Event]) -> Iterator[Report]:
-    for found in (*lost(events), *leaves_lost(events), *misdirected(events)):
-        clues = (Clue("taken here", found.cause),) if found.cause is not None else ()
+    for found in (*lost(events), *leaves_lost(events), *misdirected(events), *forgotten_leaves(events)):
+        words = "made here" if found.kind == "leaf" else "taken here"
+        clues = (Clue(words, found.cause),) if found.cause is not None else ()
         yield Report(found.event, LOST[found.kind].format(name=found.name), clues, found.site)
+    for call, name in unread_arguments(events):
+        yield Report(
+            call,
+            f"All gradients are zero: the function never uses `{name}`, by which it is differentiated, and what its "
+            "loss is made of was computed before. Run the model inside of the function",
+        )
     for act in never_zeroed(events) if not may_be_zeroed(events) else ():
         yield Report(act.event, MESSAGES["not zeroed"].format(step=f"`{act.site.text}`"), (), act.site)
     for hazard in (*hazards(events), *overwritten(events)):

@@ -2,8 +2,8 @@
 
 Reports NumPy's float16 sum over the first axis, cumsum, nanmean, var, std and linalg.norm; sums over all of a float16
 tensor; Python's sum() and running totals in float16 or bfloat16; positions beyond the last exact integer (256 in
-bfloat16, 2,048 in float16); and -, *, ** and @ of uint8 arrays, which wrap around. Safe, and silent: torch's mean and
-norm, np.mean, sums of uint8, `dtype=` of 32 bits or more, `* 2.0`, `/ 255`.
+bfloat16, 2,048 in float16); and -, *, ** and @ of uint8 arrays and squares of 16-bit sound, which wrap around. Safe,
+and silent: torch's mean and norm, np.mean, sums of uint8, `dtype=` of 32 bits or more, `* 2.0`, `/ 255`.
 
 Why: the result is a plausible number. A float16 total stops growing at 2,048, a bfloat16 one at 256 times what is
 added, a count over 65,504 is inf, and the difference of two uint8 images is 246 where it should be -10.
@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from shapelint.analysis.evidence import name_of
 from shapelint.analysis.precision.dtypes import arrays, dtype_of
 from shapelint.analysis.precision.sums import accumulated, counters, counts, in_numpy, positions
-from shapelint.analysis.precision.wraparound import UNSIGNED, wraps
+from shapelint.analysis.precision.wraparound import HOLDS, wraps
 from shapelint.domain.formats import FLOAT16
 from shapelint.events import Event
 from shapelint.rule import Report
@@ -69,7 +69,7 @@ def check(events: Sequence[Event]) -> Iterator[Report]:
     for event, example in wraps(events):
         yield Report(
             event,
-            f"{name_of(event, event.values[0], 'This')} is {dtype_of(event.result)}, which holds 0 to "
-            f"{UNSIGNED[dtype_of(event.result) or 'uint8'] - 1:,} and wraps around: {example}. "
-            "Convert to a signed or floating dtype before, not after",
+            f"{name_of(event, event.values[0], 'This')} is {dtype_of(event.result)}, which holds "
+            f"{HOLDS[dtype_of(event.result) or 'uint8']} and wraps around: {example}. "
+            "Convert to a floating dtype before, not after",
         )

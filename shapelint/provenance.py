@@ -5,13 +5,14 @@ Rules look back along it with `ancestors`, and forward by keeping what they saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import is_
 
 from shapelint.domain.values import (
     Dict,
     Float,
+    Function,
     Graph,
     GraphState,
     Int,
@@ -100,18 +101,29 @@ def parts(values: Iterable[Value]) -> Iterator[Value]:
                 yield from parts((*(item for _, item in pairs), *((other,) if other is not None else ())))
 
 
-def ancestors(event: Event, most: int = 2000) -> Iterator[Event]:
+def ancestors(event: Event, most: int = 2000, before: Callable[[Event], Iterator[Event]] = sources) -> Iterator[Event]:
     """Every event this one depends on, nearest first, each once; at most `most`."""
     seen = {id(event)}
     queue = [event]
     for current in queue:
-        for source in sources(current):
+        for source in before(current):
             if id(source) not in seen:
                 seen.add(id(source))
                 queue.append(source)
                 yield source
         if len(seen) > most:
             return
+
+
+def exact_sources(event: Event) -> Iterator[Event]:
+    """The same as `sources`; of several things that a project's function gave only the one that is taken."""
+    match event:
+        case Item(of=Call(callee=Function(), result=Tuple(items=items)), index=index) if index < len(items):
+            maker = maker_of(items[index])
+            if maker is not None:
+                yield maker
+                return
+    yield from sources(event)
 
 
 def enters(value: Value, depth: int = 0) -> bool:

@@ -79,7 +79,11 @@ def inert_string(event: Declared, annotation: Annotation) -> Iterator[str]:
     if event.future_annotations and re.search(r",(?![^()]*\))(?![^{}]*\})", text):
         yield "axes are separated by spaces; with commas nothing is checked here, as the annotation is never evaluated"
         return
-    if "x" in tokens[1:-1] and _is_separator("x", tokens) and not _names_axis("x", event, annotation):
+    if (
+        "x" in tokens[1:-1]
+        and (_is_separator("x", tokens) or _is_between("x", tokens))
+        and not _names_axis("x", event, annotation)
+    ):
         yield f'"x" is an axis here, so that {len(tokens)} axes are asked for. Separate axes by spaces alone'
         return
     for index, token in enumerate(tokens):
@@ -135,6 +139,12 @@ def _unbound(formula: ast.expr, text: str, event: Declared) -> str | None:
 def _is_separator(token: str, tokens: list[str]) -> bool:
     """`b x d`: at every second place and nowhere else."""
     return len(tokens) % 2 == 1 and tokens.count(token) == len(tokens) // 2 and set(tokens[1::2]) == {token}
+
+
+def _is_between(token: str, tokens: list[str]) -> bool:
+    """`b c h x w`: once, between height and width."""
+    place = tokens.index(token)
+    return tokens.count(token) == 1 and [name.lower() for name in tokens[place - 1 : place + 2 : 2]] == ["h", "w"]
 
 
 def _names_axis(name: str, event: Declared, besides: Annotation) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import libcst as cst
 
@@ -20,7 +19,6 @@ from shapelint.domain.values import (
     Function,
     Instance,
     Int,
-    Layer,
     Library,
     Many,
     Method,
@@ -32,16 +30,15 @@ from shapelint.domain.values import (
     Value,
     maker_of,
 )
-from shapelint.events import Call, Stored
+from shapelint.events import Stored
 from shapelint.interpreter import attributes, numbers
 from shapelint.interpreter.flow import comprehensions, iterators
 from shapelint.interpreter.frame import Frame
-from shapelint.interpreter.libraries import draws, settings, spaces, trainstates
+from shapelint.interpreter.libraries import copies, draws, settings, spaces, trainstates
 from shapelint.interpreter.libraries.objects import seen_as
 from shapelint.interpreter.numbers import Builtin
 from shapelint.interpreter.operations import Arguments
 from shapelint.ops import lookup
-from shapelint.provenance import originate
 
 
 def call(frame: Frame, name: str, arguments: Arguments, node: cst.Call) -> Value | None:
@@ -211,34 +208,6 @@ def mapped(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
     return iterators.made(frame, "builtins.map", arguments.args, result, node)
 
 
-def duplicated(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    """copy.deepcopy(module): layers of its own; of other values nothing is changed by it."""
-    value = arguments.args[0]
-    is_container = isinstance(value, Tuple | Many) and value.kind in {"Sequential", "ModuleList"}
-    if not (is_container or isinstance(value, Instance | Layer | Unknown)):
-        return value
-    event = Call(Library("copy.deepcopy"), arguments.args, (), value, frame.site(node), frame.regions)
-    frame.tell(event)
-    return originate(Unknown(value.dim, value.graph), event) if isinstance(value, Unknown) else twin(value, event, {})
-
-
-def twin(value: Value, event: Call, known: dict[int, Instance]) -> Value:
-    """A module with all that is inside of it, made anew by `event`."""
-    match value:
-        case Layer(name=name, config=config):
-            return Layer(name, config, event)
-        case Tuple(items=items):
-            return replace(value, items=tuple(twin(item, event, known) for item in items))
-        case Many(item=item):
-            return replace(value, item=twin(item, event, known))
-        case Instance(cls=cls, attributes=attributes):
-            if id(value) not in known:
-                known[id(value)] = copy = Instance(cls, {}, event)
-                copy.attributes.update((name, twin(part, event, known)) for name, part in attributes.items())
-            return known[id(value)]
-    return value
-
-
 def same_function(node: cst.Call) -> str:
     return node.func.value if isinstance(node.func, cst.Name) else ""
 
@@ -312,7 +281,13 @@ def parent(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
 
 
 def dictionary(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
-    return Dict(tuple(arguments.kwargs.items())) if not arguments.args else UNKNOWN
+    """dict(a=1), and `dict(module.named_parameters())`: pairs of which the values are known in common."""
+    match arguments.args:
+        case ():
+            return Dict(tuple(arguments.kwargs.items()))
+        case (Many(item=Tuple(items=(_, Tensor() as value))),) if not arguments.kwargs:
+            return Dict((), value)
+    return UNKNOWN
 
 
 def partial(frame: Frame, arguments: Arguments, node: cst.Call) -> Value:
@@ -390,6 +365,6 @@ TABLE: Mapping[str, Builtin] = {
     "tqdm.tqdm": same_items,
     **{f"tqdm.{module}.tqdm": same_items for module in ("auto", "notebook", "std", "autonotebook")},
     "tqdm.tqdm_notebook": same_items,
-    "copy.deepcopy": duplicated,
+    "copy.deepcopy": copies.duplicated,
     "copy.copy": lambda frame, arguments, node: arguments.args[0],
 }

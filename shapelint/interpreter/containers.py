@@ -41,8 +41,9 @@ def call(
     receiver_node: cst.CSTNode | None,
 ) -> Value:
     """What a method of a container gives, and what it leaves of it; Unknown where the method is not known."""
-    from shapelint.interpreter import calls
-
+    known = of_modules(frame, receiver, name, arguments, node)
+    if known is not None:
+        return known
     if isinstance(receiver, Dict):
         return call_dict(frame, receiver, name, arguments, node)
     if grows(frame, receiver, name, arguments, node, receiver_node):
@@ -67,14 +68,26 @@ def call(
             if isinstance(receiver, Many) and receiver.tail and receiver_node is not None:
                 attributes.rebind(frame, receiver_node, replace(receiver, tail=()))
             return NONE
-        case _, "parameters" | "named_parameters" | "load_state_dict" | "zero_grad", _:
+    return UNKNOWN
+
+
+def of_modules(
+    frame: Frame, receiver: Tuple | Many | Dict, name: str, arguments: Arguments, node: cst.Call
+) -> Value | None:
+    """What a method gives that lists of modules and ModuleDict have from nn.Module; None for other methods."""
+    from shapelint.interpreter import calls
+
+    if isinstance(receiver, Dict) and receiver.kind != "ModuleDict":
+        return None
+    match name:
+        case "parameters" | "named_parameters" | "load_state_dict" | "zero_grad":
             return calls.opaque(frame, Method(receiver, name), arguments, node)
-        case _, "to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_", _:
+        case "to" | "cuda" | "cpu" | "eval" | "train" | "requires_grad_":
             calls.note_mode(frame, receiver, name, arguments, node)
             return receiver
-        case _, "half" | "float" | "double" | "bfloat16", _:
+        case "half" | "float" | "double" | "bfloat16":
             return receiver
-    return UNKNOWN
+    return None
 
 
 def grows(

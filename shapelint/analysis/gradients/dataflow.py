@@ -22,6 +22,7 @@ from shapelint.analysis.gradients.effects import (
     is_counted,
     is_differentiated,
     is_flat,
+    is_taken_without_graph,
     rebuilds,
 )
 from shapelint.analysis.gradients.frozen import source_of, switched_off
@@ -60,6 +61,7 @@ from shapelint.provenance import enters, hands, parts, was_not_followed
 ATTACHED = frozenset({GraphState.GRAPH, GraphState.LEAF})  # computed, or the weight of a layer itself
 LEAVES = frozenset({"parameter", "requires_grad_"})
 COUNTS = re.compile(r"\b(U?[Ii]nt\d*|[Bb]ool|LongTensor|BoolTensor)\b")  # annotations of what has no gradient
+WEIGHING = frozenset({"detach", "data", "grad"})  # what makes a weight of a value on purpose
 STARTS = frozenset({Kind.CREATION, Kind.RANDOM})
 MOST_DEPTH = 400
 
@@ -89,7 +91,12 @@ class Cut:
     @property
     def takes_out(self) -> bool:
         """detach(), .data, item(): the value goes on without its graph."""
-        return isinstance(self.event, Input) or (isinstance(self.event, Operation) and cuts(self.event))
+        return isinstance(self.event, Input) or self.is_derived or (type(self.event) is Operation and cuts(self.event))
+
+    @property
+    def is_derived(self) -> bool:
+        """Gradients that torch.autograd.grad gave without a graph of their own."""
+        return isinstance(self.event, Operation) and self.event.name == "grad"
 
     @property
     def is_flat(self) -> bool:
@@ -164,7 +171,8 @@ class Flow:
         """What the methods of a class put into an attribute, or into the list that it is."""
         match event:
             case Input(kind="attribute", source=Instance() as owner, name=name):
-                values = self.kept.stores.get((id(owner.cls), name), ())
+                key = id(owner.cls), name
+                values = [*self.kept.stores.get(key, ()), *self.kept.grown.get(key, ())]
                 return [value for value in values if value != NONE and value != Tuple((), "list")]
         return ()
 
@@ -195,6 +203,8 @@ class Flow:
                 return hold if event in hold.live else self.outside(event, hold)  # a leaf is one, wherever it is made
             case Call():
                 return self.outside(event, self.of_call(event))
+            case Item(of=Call(callee=Function()) as call, index=index) if self.doubts and was_not_followed(call):
+                return self.alone(call, index)
             case Item(of=Call(result=Tuple(items=items)) as call, index=index) if index < len(items):
                 is_bare = isinstance(items[index], Tensor | Unknown) and maker_of(items[index]) is None
                 return self.of(call) if is_bare else self.hold(items[index])
@@ -260,7 +270,9 @@ class Flow:
         if event.kind in STARTS and event.arguments.get("requires_grad") == TRUE:
             return Hold(frozenset({event}))
         if event.name == "grad" and event.arguments.get("create_graph") != Const(True):
-            return LOOSE
+            given = self.hold(event.arguments.get("outputs")).live if is_taken_without_graph(event) else frozenset()
+            lost = frozenset(o for o in given if getattr(o, "name", "") != "requires_grad_")  # but what it is asked for
+            return Hold(cuts=(Cut(event, lost),)) if lost else LOOSE
         if event.name in SIZES or (effect_of(event) is GraphEffect.CONSTANT and not rebuilds(event)):
             return LOOSE
         operands = self.any_of(computed_with(event)) | self.hold(event.layer)
@@ -276,7 +288,7 @@ class Flow:
 
     def is_weighted(self, event: Operation, operands: Hold) -> bool:
         """Whether a factor that was detached may be the weight of one that the caller gave, attached or not."""
-        deliberate = all(cut.is_flat or getattr(cut.event, "name", "") in {"detach", "data"} for cut in operands.cuts)
+        deliberate = all(cut.is_flat or getattr(cut.event, "name", "") in WEIGHING for cut in operands.cuts)
         is_mask = event.name == "mul" and all(cut.is_flat for cut in operands.cuts)
         depth = 50 if is_mask else 0  # it weighs what was computed from them, too
         given = [value for value in event.values if enters(value, depth) and self.hold(value) == LOOSE]
@@ -296,7 +308,7 @@ class Flow:
             case Function() if self.gives_constants(event):
                 return LOOSE
             case Function() if was_not_followed(event) and not self.is_mere(event):
-                return LOOSE if self.doubts is not None else Hold(given.live | {event.callee})
+                return self.alone(event) if self.doubts is not None else Hold(given.live | {event.callee})
             case Function():
                 result = self.hold(event.result)
                 return Hold(cuts=result.cuts) if result.cuts else result | given
@@ -322,6 +334,13 @@ class Flow:
         if any(isinstance(value, Tensor | Unknown | Tuple) for value in event.args):
             return Hold(given.live | {source_of(event.callee)})
         return given
+
+    def alone(self, call: Call, index: int | None = None) -> Hold:
+        """How what a function gives on its own, or one of several things, hangs on what trains."""
+        own = self.kept.results.get(id(call.callee))
+        if isinstance(own, Tuple):
+            own = own.items[index] if index is not None and index < len(own.items) else None
+        return Hold(self.hold(own).live)
 
     def is_mere(self, call: Call) -> bool:
         """Whether a function that was not executed for this call computes with nothing that trains itself."""

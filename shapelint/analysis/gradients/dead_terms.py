@@ -37,7 +37,7 @@ from shapelint.domain.values import (
     options,
 )
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation, Region, Returned
-from shapelint.provenance import ancestors, parts
+from shapelint.provenance import ancestors, exact_sources, parts
 
 
 @once_per_file
@@ -175,7 +175,7 @@ def dead_parts(flow: Flow, loss: Value, event: Event, is_certain: bool) -> Itera
     if not alive:
         return
     for term, hold in terms:
-        found = [cut for cut in hold.cuts if matters(flow, cut, live)]
+        found = [cut for cut in hold.cuts if matters(flow, cut, live) and (is_certain or not cut.is_derived)]
         if found and (is_certain or is_scalar(flow, term)) and not hangs_on_lists(flow, term):
             cut = min(found, key=lambda cut: (bool(cut.lost <= live), cut.is_flat, not cut.rebuilds))
             before = {id(earlier) for earlier in ancestors(cut.place)} if not of_list(cut) else set()
@@ -219,8 +219,8 @@ def hangs_on_lists(flow: Flow, term: Value) -> bool:
 
 def weighs(cut: Cut, term: Value) -> bool:
     """Whether the very value that was cut also weighs an attached term: `x @ p - p @ p / 2` with p as it is best."""
-    maker = maker_of(term)
-    return maker is not None and cut.takes_out and any(earlier is cut.event for earlier in ancestors(maker))
+    maker = maker_of(term) if cut.takes_out else None
+    return maker is not None and any(earlier is cut.event for earlier in ancestors(maker, before=exact_sources))
 
 
 def is_made(origin: object) -> bool:

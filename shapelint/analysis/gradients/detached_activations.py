@@ -26,7 +26,7 @@ from shapelint.domain.values import (
     maker_of,
 )
 from shapelint.events import Call, Carried, Entered, Event, Grown, Input, Kind, Operation, Region, Returned, Stored
-from shapelint.provenance import ancestors, sources
+from shapelint.provenance import ancestors, exact_sources, sources
 
 MOST_SEEN = 400
 LAYERS = (Kind.LAYER, Kind.ELEMENTWISE)  # a PReLU has a weight
@@ -61,7 +61,7 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
             case Operation(name=name) as event if name in ARRAYS and step.is_in_forward:
                 held = flow.any_of(computed_with(event))
                 lost = held.live.union(*(cut.lost for cut in held.cuts))
-                own = frozenset(origin for origin in lost if isinstance(origin, Layer))
+                own = frozenset(origin for origin in lost if isinstance(origin, Layer) or is_made(origin))
                 cut = held.cuts[0] if held.cuts else Cut(event, own)
                 is_cut = (rebuilds(event) or cuts(event)) and not cut.is_flat  # what was sampled had no gradient
                 if own and is_cut and not is_without_gradients(event.regions):
@@ -70,8 +70,7 @@ def left_in_forward(events: Sequence[Event]) -> Iterator[Cut]:
                 inside = {key: cut for key, (cut, left) in leaving.items() if step.stack[-1] in left.stack}
                 for part in value.items if isinstance(value, Tuple) else (value,):
                     for cut in behind_live(flow, part, inside):
-                        is_own = isinstance(cut.event, Operation) and cut.event.name in OF_PARAMETERS
-                        if is_own and (cut.lost & trained(events) or cut.lost & set(written(events))):
+                        if not any_layer(cut.lost) and (cut.lost & trained(events) or cut.lost & set(written(events))):
                             continue
                         if id(cut.event.site.node) not in seen:
                             seen.add(id(cut.event.site.node))
@@ -249,7 +248,7 @@ def behind(event: Event) -> Iterator[Event]:
         if maker is not None:
             yield maker
     else:
-        yield from sources(event)
+        yield from exact_sources(event)
 
 
 def is_layer(event: Operation) -> bool:

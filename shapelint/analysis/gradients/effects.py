@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from shapelint.analysis.evidence import within_call
 from shapelint.analysis.index import once_per_file, operations
-from shapelint.domain.values import NONE, Function, Many, Method, Tensor, Tuple, Value, maker_of
+from shapelint.domain.values import FALSE, NONE, Function, Many, Method, Tensor, Tuple, Value, maker_of
 from shapelint.events import Call, Event, Input, Item, Joined, Kind, Operation
 from shapelint.ops import lookup
 from shapelint.ops.dtypes import parse
@@ -34,6 +34,11 @@ COUNTING = frozenset({"int", "uint", "bool"})  # categories of dtypes without gr
 
 def cuts(event: Operation) -> bool:
     return event.name in CUTS or event.callee in NUMBERS
+
+
+def is_taken_without_graph(event: Operation) -> bool:
+    """torch.autograd.grad without create_graph: numbers, through which nothing trains."""
+    return event.name == "grad" and event.arguments.get("create_graph", FALSE) == FALSE
 
 
 def is_flat(event: Operation) -> bool:

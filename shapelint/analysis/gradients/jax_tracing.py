@@ -84,11 +84,16 @@ def function_of(value: Value) -> Function | None:
     return None
 
 
+def differentiating(events: Sequence[Event]) -> Iterator[Call]:
+    """The calls of jax.grad, value_and_grad and the like."""
+    for call in events_of(events, Call):
+        if isinstance(call.callee, Library) and call.callee.name in GRADIENTS and call.args:
+            yield call
+
+
 def differentiated(events: Sequence[Event]) -> Iterator[tuple[Function, tuple[int, ...], bool]]:
     """The functions that jax differentiates: by which of their arguments, and whether they return more than a loss."""
-    for call in events_of(events, Call):
-        if not isinstance(call.callee, Library) or call.callee.name not in GRADIENTS or not call.args:
-            continue
+    for call in differentiating(events):
         function, keywords = function_of(call.args[0]), dict(call.kwargs)
         if function is not None:
             numbers = positions(call.args[1] if len(call.args) > 1 else keywords.get("argnums"))

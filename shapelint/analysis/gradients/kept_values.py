@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from shapelint.analysis.gradients.frozen import source_of
 from shapelint.analysis.index import once_per_file
 from shapelint.analysis.registration import steps_of
-from shapelint.domain.values import NONE, Class, Dict, Function, Method, Tuple, Unknown, Value
-from shapelint.events import Call, Event, Left, Stored
+from shapelint.domain.values import NONE, Class, Dict, Function, Instance, Method, Tuple, Unknown, Value
+from shapelint.events import Call, Event, Grown, Left, Stored
 
 
 @dataclass(slots=True)
@@ -17,6 +17,7 @@ class Kept:
     """Where values of one file are kept."""
 
     stores: dict[tuple[int, str], list[Value]] = field(default_factory=dict)  # by class and attribute
+    grown: dict[tuple[int, str], list[Value]] = field(default_factory=dict)  # what is appended to an attribute, too
     methods: dict[str, dict[int, Value]] = field(default_factory=dict)  # by name and class: what they return
     results: dict[int, Value] = field(default_factory=dict)  # of functions that are evaluated on their own
     called: set[object] = field(default_factory=set)  # what is called and unknown: a model, as a rule
@@ -50,12 +51,14 @@ class Kept:
 @once_per_file
 def kept_values(events: Sequence[Event]) -> Iterator[Kept]:
     kept = Kept()
-    for step in steps_of(events, Stored, Left, Call):
+    for step in steps_of(events, Stored, Left, Call, Grown):
         match step.event:
             case Call(callee=Unknown() as callee):
                 kept.called.add(source_of(callee))
             case Stored(owner=owner, attribute=attribute, value=value):
                 kept.stores.setdefault((id(owner.cls), attribute), []).append(value)
+            case Grown(owner=Instance() as owner, name=name, value=value):
+                kept.grown.setdefault((id(owner.cls), name.partition(".")[2]), []).append(value)
             case Left(function=Function(name=name, owner=owner) as function, result=result) if not step.stack:
                 kept.results[id(function)] = result
                 if isinstance(owner, Class):

@@ -14,6 +14,7 @@ MEANING = {
     "detach": "detach() takes the value out of the graph",
     "data": ".data is the value without its graph",
     "stop_gradient": "stop_gradient lets no gradient through",
+    "grad": "grad() without create_graph gives gradients that have no graph of their own",
     "numpy": "numpy() gives an array that autograd does not know",
 }
 
@@ -68,3 +69,7 @@ def means(cut: Cut) -> str:
     """How a value was taken out of its graph: `.detach()`, `.data`, `stop_gradient`."""
     name = getattr(cut.event, "name", "")
     return {"data": "`.data`", "stop_gradient": "`stop_gradient`"}.get(name, f"`{name}()`")
+
+
+def remedy(cut: Cut) -> str:
+    return "Pass create_graph=True" if cut.is_derived else f"Compute it without {means(cut)}"

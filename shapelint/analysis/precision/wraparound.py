@@ -1,4 +1,4 @@
-"""Arithmetic in unsigned bytes: where it leaves 0 to 255 and wraps around."""
+"""Arithmetic in unsigned bytes and 16-bit samples: where it leaves their range and wraps around."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from shapelint.events import Branch, Event, Input, Joined, Kind, Operation
 
 BYTE = "uint8"
 UNSIGNED = {"uint8": 2**8, "uint16": 2**16, "uint32": 2**32}
+HOLDS = {name: f"0 to {end - 1:,}" for name, end in UNSIGNED.items()} | {"int16": "-32,768 to 32,767"}
 PIXELS = frozenset({"randint", "tensor", "as_tensor", "frombuffer", "from_numpy", "imread"})
 ARITHMETIC = frozenset({"sub", "mul", "pow", "square", "matmul", "dot", "einsum", "diff", "add", "neg"})
+SAMPLE = "int16"
+LOUDEST = 2**15 - 1
 BELOW = frozenset({"sub", "diff", "neg"})  # what leaves the range of all unsigned integers alike
+SQUARING = frozenset({"pow", "square", "mul", "dot", "matmul"})
 ORDERING = frozenset({"lt", "le", "gt", "ge"})
 
 
@@ -26,6 +30,10 @@ def wraps(events: Sequence[Event]) -> Iterator[tuple[Operation, str]]:
     chosen: set[int] | None = None
     for event in operations(events, ARITHMETIC):
         dtype = dtype_of(event.result)
+        if dtype == SAMPLE and event.name in SQUARING:
+            if is_square(event) and is_signal(event.operands[0]):
+                yield event, "200 squared is -25,536"
+            continue
         if dtype not in UNSIGNED or (dtype != BYTE and event.name not in BELOW):
             continue
         example = _example(events, event)
@@ -40,8 +48,10 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
     left, right = event.arguments.get("x"), event.arguments.get("y")
     match event.name:
         case "sub" if left is not None and right is not None:
-            may_be_negative = _below_zero(left, right) and not _is_ordered(events, left, right)
-            return f"10 - 20 is {_difference(event):,}" if may_be_negative else None
+            is_open = _below_zero(left, right) or is_made_positive(events, event)
+            may_be_negative = is_open and not _is_ordered(events, left, right)
+            example = "10 - 20" if _below_zero(left, right) else "0 - 1"
+            return f"{example} is {_difference(event, example):,}" if may_be_negative else None
         case "neg" if not zero_or_one(left):
             return f"-10 is {_difference(event):,}"
         case "diff" if not zero_or_one(left):
@@ -61,8 +71,8 @@ def _example(events: Sequence[Event], event: Operation) -> str | None:
     return None
 
 
-def _difference(event: Operation) -> int:
-    return UNSIGNED[dtype_of(event.result) or BYTE] - 10
+def _difference(event: Operation, example: str = "") -> int:
+    return UNSIGNED[dtype_of(event.result) or BYTE] - (1 if example == "0 - 1" else 10)
 
 
 def _below_zero(left: Value, right: Value) -> bool:
@@ -73,6 +83,12 @@ def _below_zero(left: Value, right: Value) -> bool:
     if dtype_of(left) != dtype_of(right) or zero_or_one(left) or zero_or_one(right):
         return False
     return not (_is_by(right, {"min", "amin", "minimum"}) or _is_by(left, {"max", "amax", "maximum"}))
+
+
+def is_made_positive(events: Sequence[Event], event: Operation) -> bool:
+    """Whether the sign of a difference of two masks is taken away: its author expects -1, which is 255."""
+    is_of_arrays = len(event.operands) == 2 and all(dtype_of(value) == BYTE for value in event.operands)
+    return is_of_arrays and any(made_by(use.operands[0]) is event for use in operations(events, {"abs"}))
 
 
 def _is_by(value: Value, names: set[str]) -> bool:
@@ -205,18 +221,31 @@ def is_picture(events: Sequence[Event], value: Value, depth: int = 0) -> bool:
     return False
 
 
-def _is_scaled(maker: Event | None) -> bool:
+def is_signal(value: Value) -> bool:
+    """Samples of sound: read from bytes, or scaled to 16 bits."""
+    match made_by(value):
+        case Operation(name="frombuffer"):
+            return True
+        case Operation(kind=Kind.CAST, operands=(source, *_)) if dtype_of(source) != SAMPLE:
+            return _is_scaled(made_by(source), LOUDEST)
+        case Operation(
+            kind=Kind.LAYOUT | Kind.RESHAPE | Kind.INDEXING | Kind.CAST | Kind.JOINING, operands=(source, *_)
+        ):
+            return is_signal(source)
+    return False
+
+
+def _is_scaled(maker: Event | None, most: int = 255) -> bool:
     """`(image * 255).astype(np.uint8)`, `x.clip(0, 255)`, a ramp from 0 to 255"""
     if not isinstance(maker, Operation):
         return False
     if maker.kind in {Kind.RESHAPE, Kind.LAYOUT}:
-        return any(map(_is_scaled, map(made_by, maker.operands[:1])))
+        return any(_is_scaled(made_by(value), most) for value in maker.operands[:1])
     numbers = {constant(value) for value in maker.values if not isinstance(value, Tensor)}
-    if maker.name in {"mul", "clamp", "linspace"} and 255 in numbers:
+    if maker.name in {"mul", "clamp", "linspace"} and numbers & {most, most + (most == LOUDEST)}:
         return not (maker.name == "mul" and any(_is_mask(value) for value in maker.values))
-    return maker.name in {"clamp", "round", "add", "rint", "floor"} and any(
-        map(_is_scaled, map(made_by, maker.operands))
-    )
+    is_kept = maker.name in {"clamp", "round", "add", "rint", "floor"}
+    return is_kept and any(_is_scaled(made_by(value), most) for value in maker.operands)
 
 
 def _is_mask(value: Value) -> bool:

@@ -18,7 +18,7 @@ from shapelint.analysis.training.forgotten import lost
 from shapelint.analysis.training.untrained import built
 from shapelint.domain.record import record
 from shapelint.domain.values import Instance, Layer, Many, Method, Value, maker_of
-from shapelint.events import Call, Event, Kind, Loop, Operation, Region
+from shapelint.events import Call, Entered, Event, Kind, Loop, Operation, Region
 from shapelint.provenance import ancestors
 
 MOST_SEEN = 600
@@ -114,10 +114,10 @@ def reaches(flow: Flow, term: Value, held: frozenset[object]) -> bool:
 
 def may_reach(flow: Flow, term: Value, held: frozenset[object]) -> bool:
     """The same, and all that is not known to be another layer, or another optimizer's, may be one of what is held."""
-    others, nodes = optimized(flow.events), set(map(line_of, held)) - {None}
+    others, nodes = optimized(flow.events), {line_of(flow.events, part) for part in held} - {None}
     return is_open(term) or any(
         is_among(origin, held)
-        or (origin not in others and line_of(origin) in nodes)  # made in a loop, of which one round is known
+        or (origin not in others and line_of(flow.events, origin) in nodes)  # made in a loop: one round is known
         or not (isinstance(origin, Layer) or is_made(origin) or is_among(origin, others))
         for origin in flow.hold(term).live
     )
@@ -139,10 +139,20 @@ def is_made_by(events: Sequence[Event], layer: Layer, held: frozenset[object]) -
     return any(isinstance(entered.owner, Instance) and id(entered.owner.cls) in classes for entered in around)
 
 
-def line_of(origin: object) -> int | None:
-    """Where a layer is made, which may be once in each round."""
+def line_of(events: Sequence[Event], origin: object) -> tuple[int, ...] | None:
+    """Where a layer is made, which may be once in each round, and the modules that it is made for."""
     maker = maker_of(origin) if isinstance(origin, Layer) else None
-    return id(maker.site.node) if isinstance(maker, Operation) else None
+    if not isinstance(maker, Operation):
+        return None
+    owners = (maker_of(entered.owner) for entered in made_in(events)[0].get(id(maker), ()) if entered.owner is not None)
+    return id(maker.site.node), *(id(owner.site.node) for owner in owners if owner is not None)
+
+
+@once_per_file
+def made_in(events: Sequence[Event]) -> Iterator[dict[int, tuple[Entered, ...]]]:
+    """The evaluations in which the layers of a file are made."""
+    makers = (step for step in steps(events) if isinstance(getattr(step.event, "result", None), Layer))
+    yield {id(step.event): step.stack for step in makers}
 
 
 def applied(events: Sequence[Event]) -> Iterator[tuple[Operation, list[Event]]]:

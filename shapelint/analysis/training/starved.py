@@ -185,11 +185,12 @@ def is_meant_to_train(
         is_lost = bool(lost & cut.run) or any(map(is_made, lost))  # run in it, or a weight that is computed with
         return is_lost and id(cut.event.site.node) not in asked_for(flow.events)
     kind = consumer.kind if isinstance(consumer, Operation) else None
-    if consumer is None or kind is Kind.LOSS or (cut.takes_out and kind is Kind.LAYER):
+    if consumer is None or kind is Kind.LOSS or (cut.takes_out and kind is Kind.LAYER and not end.is_loss):
         return False  # a target, or what a layer is to learn from as it is
     if end.is_loss:
         return True
-    is_whole = getattr(cut.event, "name", "") in WHOLE or cut.is_flat
+    is_matrix = cut.rebuilds and any(map(is_made, lost))  # torch.tensor([[cos, -sin], [sin, cos]]) of a trained angle
+    is_whole = getattr(cut.event, "name", "") in WHOLE or cut.is_flat or is_matrix
     is_index = any(cut.place is earlier for earlier in ancestors_of_indices(consumer))
     is_array = getattr(consumer, "name", "") in ARRAYS  # what is reported beside the result is no array as a rule
     return is_whole and not is_index and (is_array or bool(flow.hold(part).live))
