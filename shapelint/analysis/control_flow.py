@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from shapelint.analysis import syntax
 from shapelint.domain.record import record
 from shapelint.domain.values import UNKNOWN, Function, Value
 from shapelint.events import Branch, Call, Ends, Entered, Event, Left, Loop, Site
@@ -256,7 +257,7 @@ def counted(file: Outline, nodes: Sequence[Node]) -> Iterator[Act]:
         match node:
             case Fork(site=site, ways=ways):
                 for way in ways:
-                    yield from nodes_in(file, way) if "%" in site.text else counted(file, way)
+                    yield from nodes_in(file, way) if syntax.takes_modulo(site) else counted(file, way)
             case Rounds(rounds=rounds):
                 for inside in rounds:
                     yield from counted(file, inside)

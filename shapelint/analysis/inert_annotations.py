@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from shapelint.analysis import syntax
 from shapelint.annotations.declarations import Annotation, Decorator
 from shapelint.domain.values import NONE
 from shapelint.events import Declared
@@ -60,7 +61,7 @@ def _jaxtyped(event: Declared, decorator: Decorator, above: list[str], below: li
         return f"@jaxtyped under @dataclass checks nothing in `{name}`: the __init__ is made later. Put it on top"
     if event.kind == "class" and event.bases & MODULES:
         return f"@jaxtyped on the module class `{name}` checks none of its methods. Put it on forward"
-    if event.kind not in {"function", "method"} or "isinstance" in event.site.text:
+    if event.kind not in {"function", "method"} or syntax.calls(event.site, "isinstance"):
         return None  # checks made by hand inside of the body need only the scope that @jaxtyped gives
     keywords = decorator.keywords or {}
     if keywords.get("typechecker") == NONE and not any(other in CHECKERS or not other for other in below):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from shapelint.analysis import syntax
 from shapelint.analysis.evidence import identity
 from shapelint.analysis.index import places_of
 from shapelint.analysis.uses import evaluation_of
@@ -57,9 +57,8 @@ class Round:
     @property
     def is_joined(self) -> bool:
         """`torch.stack([model(x) for x in xs])`: all elements have one shape."""
-        return any(
-            isinstance(e, Operation) and e.name in JOINING and self.loop.site.text in e.site.text for e in self.after
-        )
+        joining = (e for e in self.after if isinstance(e, Operation) and e.name in JOINING)
+        return any(syntax.stands_in(self.loop.site, e.site) for e in joining)
 
 
 def last_rounds(events: Sequence[Event]) -> Iterator[Round]:
@@ -105,9 +104,9 @@ def _own(events: Sequence[Event]) -> Iterator[Event]:
             depth += 1
 
 
-def variables(loop: Loop) -> set[str]:
+def variables(loop: Loop) -> frozenset[str]:
     """The names that each round of a for loop binds anew."""
-    return set(re.findall(r"\w+", loop.target.text)) if loop.target is not None else set()
+    return syntax.names(loop.target) if loop.target is not None else frozenset()
 
 
 def is_independent(found: Round) -> bool:

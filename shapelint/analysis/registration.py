@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
+from shapelint.analysis import syntax
 from shapelint.analysis.index import events_of, once_per_file, operations, places, places_of
 from shapelint.domain.values import (
     NONE,
@@ -149,13 +149,13 @@ def collected(stored: Stored, events: Sequence[Event]) -> Iterator[Value]:
     """
     if not isinstance(stored.value, Many) or stored.value.kind != "list":
         return
-    name = stored.site.text.partition("=")[2].strip()
+    name = syntax.assigned(stored.site).text
     if not name.isidentifier():
         return
     within = next(step.stack for step in steps_of(events, Stored) if step.event is stored)[-1:]
     beside = [step.event for step in steps_of(events, Grown, Stored) if step.stack[-1:] == within]
-    registered = (e.site.text.partition("=")[2] for e in beside if getattr(e.values[0], "kind", None) in LOOKED_INTO)
-    if not any(re.search(rf"\b{name}\b", text) for text in registered):
+    registered = (e for e in beside if getattr(e.values[0], "kind", None) in LOOKED_INTO)
+    if not any(name in syntax.names(syntax.assigned(event.site)) for event in registered):
         yield from (found for e in beside if isinstance(e, Grown) and e.name == name for found in learners(e.value))
 
 
@@ -221,8 +221,8 @@ def settled(events: Sequence[Event], known: Container[int]) -> set[int]:
         if event.container is None:
             last[id(event.owner.cls), event.attribute] = event
             if getattr(event.value, "kind", None) in LOOKED_INTO:
-                found = re.findall(r"\bself\.(\w+)", event.site.text.partition("=")[2])
-                handed.update((id(event.owner.cls), name) for name in found if name != event.attribute)
+                found = syntax.attributes_of_self(syntax.assigned(event.site)) - {event.attribute}
+                handed.update((id(event.owner.cls), name) for name in found)
     groups = (g for g in places.values() if any(identity(v) in known for event in g for v in learners(event.value)))
     replaced = (g for g in places.values() if _replaces(last.get((id(g[0].owner.cls), g[0].attribute)), g[0]))
     given = (g for g in places.values() if (id(g[0].owner.cls), g[0].attribute) in handed)
@@ -233,7 +233,7 @@ def _replaces(last: Stored | None, first: Stored) -> bool:
     """self.layers = nn.ModuleList(self.layers), and not the ModuleList of another branch; or del self.layers."""
     if last is None or getattr(last.value, "kind", None) not in LOOKED_INTO:
         return last is not None and last.value == NONE and last.method == first.method
-    return f"self.{last.attribute}" in last.site.text.partition("=")[2]
+    return last.attribute in syntax.attributes_of_self(syntax.assigned(last.site))
 
 
 def handed_out(events: Sequence[Event]) -> set[int]:

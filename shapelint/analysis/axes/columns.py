@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product, takewhile
 
+from shapelint.analysis import syntax
 from shapelint.analysis.axes.alignment import axis_symbol
 from shapelint.analysis.axes.outer import taken_over
 from shapelint.analysis.evidence import (
@@ -248,7 +249,7 @@ def is_meant(event: Operation, table: Table) -> bool:
         )
     if table.maker not in {Maker.INSERTED, Maker.RESHAPE} or maker.kind is Kind.CONTRACTION:
         return False  # x @ w.reshape(-1, 1) is a column of its own
-    if maker.site.text in event.site.text:
+    if syntax.stands_in(maker.site, event.site):
         return True
     if any(is_gradient(v) for v in elementwise_sources(table.column)):
         return False  # of what a network makes of the column: the axis is the network's

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis import syntax
 from shapelint.analysis.axes.squeezed import shows
 from shapelint.analysis.evidence import PLACE_KEEPING, elementwise_sources, identity, made_by, written
 from shapelint.analysis.index import once_per_file
@@ -47,7 +48,7 @@ class Row:
 
 def calls_of_models(found: Round) -> Iterator[Operation | Call]:
     """Calls of what has weights, and contractions; the callee is not another one in each round."""
-    bound: set[str] | None = None
+    bound: frozenset[str] | None = None
     for event in found.events:
         match event:
             case Operation(kind=Kind.LAYER, layer=Layer()) | Operation(kind=Kind.CONTRACTION):
@@ -64,14 +65,14 @@ def calls_of_models(found: Round) -> Iterator[Operation | Call]:
             continue
         if bound is None:
             bound = variables(found.loop)
-        if _is_operator(event) or not bound & set(re.findall(r"\w+", callee_of(event))):
+        if _is_operator(event) or not bound & syntax.names(syntax.called(event.site)):
             yield event
 
 
 def is_new_model(found: Round, call: Operation | Call) -> bool:
     """Whether the round makes what it calls, as when one sample at a time is left out."""
     name = callee_of(call)
-    return name.isidentifier() and re.search(rf"\b{name} ?= ?[^=]", found.loop.site.text) is not None
+    return name in syntax.bound(found.loop.site)
 
 
 def _is_shown(found: Round, call: Operation | Call) -> bool:
@@ -121,14 +122,8 @@ def is_used(found: Round, call: Event) -> bool:
         return True
     values = (value for event in found.events if event is not call for value in event.values)
     given = identity(call.result) if isinstance(call, Call) and isinstance(call.result, Tensor) else None
-    return any(made_by(value) is call or identity(value) == given for value in values) or _is_appended(found, call)
-
-
-def _is_appended(found: Round, call: Event) -> bool:
-    """`rows.append(f(x[i]))`, `y = f(x[i])` and `rows.append(y)`: of lists of arrays without graphs nothing is told."""
-    text, loop = re.escape(call.site.text), found.loop.site.text
-    names = [text, *(rf"\b{name}\b" for name in re.findall(rf"(?<!, )\b(\w+) = {text}", loop))]
-    return any(re.search(rf"\.append\((?:(?:float|int|[\w.]*array)\()?{name}", loop) for name in names)
+    is_taken = any(made_by(value) is call or identity(value) == given for value in values)
+    return is_taken or syntax.is_appended(call.site, found.loop.site)  # nothing is told of lists of arrays
 
 
 def callee_of(event: Operation | Call) -> str:
@@ -228,17 +223,17 @@ def _elementwise(value: Value) -> list[Event]:
 
 def _varies(found: Round, call: Operation) -> bool:
     """Whether both operands are named by what a round binds: `A(t) @ x[t]`."""
-    words = [set(re.findall(r"\w+", call.sites[name].text)) for name in ("x", "y") if name in call.sites]
-    return all(variables(found.loop) & named for named in words)
+    sites = [call.sites[name] for name in ("x", "y") if name in call.sites]
+    return all(variables(found.loop) & syntax.names(site) for site in sites)
 
 
 def _is_made_anew(found: Round, call: Operation) -> bool:
     """Whether each round finds out an operand for itself: `x[i] @ weights[kind]`, `x[i] @ w` after `w = ...`."""
+    bound = syntax.bound(found.loop.site)
     for name in {"x", "y"} & call.sites.keys():
-        text = call.sites[name].text
         is_row = _row(found, call.arguments[name], call) is not None
-        names = re.findall(r"\[(\w+)\]$", text) if is_row else re.findall(r"\w+", text)
-        if any(re.search(rf"\b{word} ?= ?[^=]", found.loop.site.text) for word in names):
+        site = syntax.index(call.sites[name]) if is_row else call.sites[name]
+        if site is not None and bound & syntax.names(site):
             return True
     return False
 
@@ -257,7 +252,7 @@ def _row(found: Round, value: Value, call: Event) -> tuple[Row, int] | None:
             continue
         match event:
             case Operation(name="getitem", arguments={"x": Tensor() as table, "index": index}) if _is_round(index):
-                if _is_small(table) or table.dtype == "object" or event.site.text not in found.loop.site.text:
+                if _is_small(table) or table.dtype == "object" or not syntax.stands_in(event.site, found.loop.site):
                     return None  # or it was taken before, and is the same one in each round
                 name = written(event, table) or "the tensor"
                 row = Row(_iterated(found.loop) if "(" in name else name, event.site)
@@ -325,7 +320,7 @@ def _is_kept(found: Round, call: Event) -> bool:
 def _is_gathered(found: Round, call: Event) -> bool:
     """What the call gives is kept for each round, so that all rounds give the same shape."""
     made = {id(call)}
-    if found.is_joined or _is_appended(found, call):
+    if found.is_joined or syntax.is_appended(call.site, found.loop.site):
         return True
     for event in found.events:
         if any(id(maker) in made for value in event.values if (maker := made_by(value)) is not None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from shapelint.analysis import syntax
 from shapelint.analysis.gradients.effects import attached
 from shapelint.analysis.gradients.frozen import (
     GIVING,
@@ -284,7 +285,7 @@ def is_picky(events: Sequence[Event], trained: Trained) -> bool:
     before = (step.event for step in steps(events)[: trained.index] if step.stack[-1:] == trained.stack[-1:])
     picking = (event for event in before if isinstance(event, Comprehension))
     behind = (trained.event, *ancestors(trained.event, 50), *picking)
-    return any("requires_grad" in event.site.text for event in behind)
+    return any(syntax.has_attribute(event.site, "requires_grad") for event in behind)
 
 
 def is_extended(events: Sequence[Event], trained: Trained) -> bool:

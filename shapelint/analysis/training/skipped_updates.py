@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shapelint.analysis import syntax
 from shapelint.analysis.control_flow import Act, Body, Fork, Node, Outline, Rounds, nodes_in, outline
 from shapelint.analysis.training.actions import act_of, is_disabled, key, roles_of
 from shapelint.events import Ends, Event
@@ -37,7 +38,7 @@ def _in_round(file: Outline, nodes: Sequence[Node]) -> Iterator[Act]:
     forks = [node for node in nodes if isinstance(node, Fork)]
     if any(isinstance(node, Ends) for fork in forks for way in fork.ways for node in way):
         return
-    found = [[_updates(file, way) for way in fork.ways] for fork in forks if "%" in fork.site.text]
+    found = [[_updates(file, way) for way in fork.ways] for fork in forks if syntax.takes_modulo(fork.site)]
     seldom = [act for ways in found if not all(ways) or len(ways) == 1 for way in ways for act in way]
     others = [act for act in _updates(file, nodes) if act not in seldom]
     for step in nodes:
