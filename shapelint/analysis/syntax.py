@@ -1,25 +1,32 @@
 """What is written at a place, where no value tells it: names, operators and assignments.
 
 Read from the syntax tree, so that words in comments and strings are none of it. Names say what belongs together here,
-never what something is.
+never what something is. Nodes are told by the names of their classes: the parser is not imported for a cached answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import libcst as cst
+from typing import Any
 
 from shapelint.events import Site
 
 
-def nodes(site: Site) -> Iterator[cst.CSTNode]:
+def nodes(site: Site) -> Iterator[Any]:
     """All of the syntax tree at a place, in no order but that the place itself is first."""
-    waiting: list[cst.CSTNode] = [site.node]
+    waiting = [site.node]
     while waiting:
         node = waiting.pop()
         yield node
         waiting.extend(node.children)
+
+
+def _of(site: Site, *kinds: str) -> Iterator[Any]:
+    return (node for node in nodes(site) if _kind(node) in kinds)
+
+
+def _kind(node: Any) -> str:
+    return type(node).__name__
 
 
 def stands_in(site: Site, around: Site) -> bool:
@@ -29,50 +36,44 @@ def stands_in(site: Site, around: Site) -> bool:
 
 def names(site: Site) -> frozenset[str]:
     """Every name and attribute at a place."""
-    return frozenset(node.value for node in nodes(site) if isinstance(node, cst.Name))
+    return frozenset(node.value for node in _of(site, "Name"))
 
 
 def has_attribute(site: Site, name: str) -> bool:
     """Whether an attribute is asked for at a place: `p.requires_grad`."""
-    return any(isinstance(node, cst.Attribute) and node.attr.value == name for node in nodes(site))
+    return any(node.attr.value == name for node in _of(site, "Attribute"))
 
 
 def calls(site: Site, name: str) -> bool:
     """Whether a function is called by its plain name at a place: `isinstance(...)`."""
-    return any(
-        isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == name
-        for node in nodes(site)
-    )
+    return any(_kind(node.func) == "Name" and node.func.value == name for node in _of(site, "Call"))
 
 
 def takes_modulo(site: Site) -> bool:
     """Whether a remainder decides: `(step + 1) % 4 == 0`."""
-    return any(isinstance(node, cst.Modulo | cst.ModuloAssign) for node in nodes(site))
+    return any(_of(site, "Modulo", "ModuloAssign"))
 
 
 def assigned(site: Site) -> Site:
     """What an assignment assigns; the whole of what is none."""
-    value = getattr(site.node, "value", None)
-    return site._replace(node=value) if isinstance(value, cst.BaseExpression) else site
+    is_assignment = _kind(site.node) in {"Assign", "AnnAssign", "AugAssign"} and site.node.value is not None
+    return site._replace(node=site.node.value) if is_assignment else site
 
 
 def called(site: Site) -> Site:
     """What a call calls; the whole of what is none."""
-    return site._replace(node=site.node.func) if isinstance(site.node, cst.Call) else site
-
-
-def attributes_of_self(site: Site) -> frozenset[str]:
-    """The attributes of `self` at a place."""
-    return frozenset(
-        node.attr.value
-        for node in nodes(site)
-        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self"
-    )
+    return site._replace(node=site.node.func) if _kind(site.node) == "Call" else site
 
 
 def index(site: Site) -> Site | None:
     """What stands in the brackets at the end of a place: `kind` of `weights[kind]`."""
-    return site._replace(node=site.node.slice[-1]) if isinstance(site.node, cst.Subscript) else None
+    return site._replace(node=site.node.slice[-1]) if _kind(site.node) == "Subscript" else None
+
+
+def attributes_of_self(site: Site) -> frozenset[str]:
+    """The attributes of `self` at a place."""
+    found = (node for node in _of(site, "Attribute") if _kind(node.value) == "Name" and node.value.value == "self")
+    return frozenset(node.attr.value for node in found)
 
 
 def bound(site: Site) -> frozenset[str]:
@@ -80,48 +81,22 @@ def bound(site: Site) -> frozenset[str]:
     return frozenset(name for target, _ in _assignments(site) for name in _targets(target))
 
 
-def _targets(target: cst.CSTNode) -> Iterator[str]:
-    match target:
-        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-            yield name
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            for element in elements:
+def _targets(target: Any) -> Iterator[str]:
+    match _kind(target):
+        case "Name":
+            yield target.value
+        case "Attribute":
+            yield target.attr.value
+        case "Tuple" | "List":
+            for element in target.elements:
                 yield from _targets(element.value)
 
 
-def _assignments(site: Site) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
-    for node in nodes(site):
-        match node:
-            case cst.Assign(targets=targets, value=value):
-                yield from ((target.target, value) for target in targets)
-            case (
-                cst.AnnAssign(target=target, value=cst.BaseExpression() as value)
-                | cst.NamedExpr(target=target, value=value)
-            ):
-                yield target, value
-
-
-def _appended(site: Site) -> Iterator[cst.BaseExpression]:
-    """What is appended to lists at a place."""
-    for node in nodes(site):
-        match node:
-            case cst.Call(func=cst.Attribute(attr=cst.Name(value="append")), args=[cst.Arg(value=value)]):
-                yield value
-
-
-def _begins(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """An expression and what it begins with: `f(x)` of `f(x)[0].item()`, `float(f(x))` and `f(x) + 1`."""
-    while True:
-        yield node
-        match node:
-            case cst.Attribute(value=inner) | cst.Subscript(value=inner) | cst.BinaryOperation(left=inner):
-                node = inner
-            case cst.Call(func=cst.Attribute(attr=name, value=inner)) if not name.value.endswith("array"):
-                node = inner
-            case cst.Call(args=[cst.Arg(value=inner)]):  # float(x), np.array(x)
-                node = inner
-            case _:
-                return
+def _assignments(site: Site) -> Iterator[tuple[Any, Any]]:
+    for node in _of(site, "Assign", "AnnAssign", "NamedExpr"):
+        targets = [target.target for target in node.targets] if _kind(node) == "Assign" else [node.target]
+        if node.value is not None:
+            yield from ((target, node.value) for target in targets)
 
 
 def is_appended(call: Site, loop: Site) -> bool:
@@ -129,10 +104,38 @@ def is_appended(call: Site, loop: Site) -> bool:
     held = {
         target.value
         for target, value in _assignments(loop)
-        if isinstance(target, cst.Name) and any(node is call.node for node in _begins(value))
+        if _kind(target) == "Name" and any(node is call.node for node in _begins(value))
     }
     return any(
-        node is call.node or (isinstance(node, cst.Name) and node.value in held)
+        node is call.node or (_kind(node) == "Name" and node.value in held)
         for value in _appended(loop)
         for node in _begins(value)
     )
+
+
+def _appended(site: Site) -> Iterator[Any]:
+    for node in _of(site, "Call"):
+        if _kind(node.func) == "Attribute" and node.func.attr.value == "append" and len(node.args) == 1:
+            yield node.args[0].value
+
+
+def _begins(node: Any) -> Iterator[Any]:
+    """An expression and what it begins with: `f(x)` of `f(x)[0].item()`, `float(f(x))` and `f(x) + 1`."""
+    while node is not None:
+        yield node
+        match _kind(node):
+            case "Attribute" | "Subscript":
+                node = node.value
+            case "BinaryOperation":
+                node = node.left
+            case "Call":
+                node = _receiver(node)
+            case _:
+                node = None
+
+
+def _receiver(call: Any) -> Any:
+    """`x` of `x.item()`, and of `float(x)` and `np.array(x)`."""
+    if _kind(call.func) == "Attribute" and not call.func.attr.value.endswith("array"):
+        return call.func.value
+    return call.args[0].value if len(call.args) == 1 else None
