@@ -52,6 +52,9 @@ APART |= {"jax.random.split"}  # keys, to be unpacked
 APART |= {f"jax.lax.{name}" for name in ("pmean", "pmax", "pmin", "psum")}  # of axes that only pmap and vmap have
 # What a dtype holds; tests/test_casting.py holds it against the libraries.
 APART |= {f"{library}.{name}" for library in ("numpy", "jax.numpy") for name in ("finfo", "iinfo")}
+# Older releases have these under names that newer ones no longer know.
+RENAMED = {"numpy.trapz": "numpy.trapezoid"}
+APART |= {old for old in RENAMED if not hasattr(np, old.removeprefix("numpy."))}
 # x.at[index].set(values) is no attribute path; tests/test_indexing.py has it.
 PREFIXES_APART = ("jax.Array.at.",)
 RANDOM_STATES = ("numpy.random.Generator.", "numpy.random.RandomState.")
@@ -734,3 +737,11 @@ def test_never_contradicts_the_library(name: str) -> None:
 
     examples()
     assert tally[RIGHT] + tally[PARTLY] or (tally[OPEN] and name.rpartition(".")[2] in OPEN_ONLY), dict(tally)
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_a_renamed_function_is_the_new_one(old: str, new: str) -> None:
+    before, after = lookup(old), lookup(new)
+    assert before is not None
+    assert after is not None
+    assert (before.op, before.positional) == (after.op, after.positional)
